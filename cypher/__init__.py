@@ -1,0 +1,132 @@
+"""The catalogue: every query the product runs, one a file, ``<graph>/<name>.cypher``.
+
+The folder is the graph that a query runs on (``world`` or ``mind``), the stem is its name, and
+the file is exactly what the engine gets. Each opens with a header that is checked when read::
+
+    // What one agent believes about an entity.
+    //
+    // mode:    read
+    // param:   entity str    what is asked about
+    // returns: value  str?   null: unknown
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from falkordb.helpers import stringify_param_value
+
+GRAPHS = ("world", "mind")
+TYPES = {"str": str, "int": int, "bool": bool, "list": list}
+_LARGEST = 2**53  # beyond it the engine's index is wrong, and beyond 64 bits it saturates silently
+_FIELD = re.compile(r"// (mode|param|returns): +(.+)")
+_COLUMN = re.compile(r"(\w+) +(\w+)(\??) +(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A parameter or a returned column: its name, its type, whether it may be null, its meaning."""
+
+    name: str
+    type: str
+    nullable: bool
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of the catalogue."""
+
+    name: str
+    graph: str
+    mode: Literal["read", "write"]
+    summary: str
+    params: tuple[Column, ...]
+    returns: tuple[Column, ...]
+    text: str
+
+    def render(self, params: Mapping[str, Any]) -> str:
+        """The query with its parameters, as the engine gets it.
+
+        The only place where values become text. Raises `TypeError` for a parameter that is not
+        declared, is missing, or whose type is not the declared one, at any depth: the client
+        library writes every other type raw into the query.
+        """
+        if len(params) != len(self.params):
+            declared = [column.name for column in self.params]
+            raise TypeError(f"{self.name}: parameters are {declared}, got {list(params)}")
+        header = ["CYPHER"]
+        for column in self.params:
+            value = params[column.name]
+            if value is None:
+                fits = column.nullable
+            else:
+                fits = type(value) is TYPES[column.type] and _storable(value)
+            if not fits:
+                raise TypeError(
+                    f"{self.name}: ${column.name} must be {column.type}, got {value!r}"
+                )
+            header.append(f"{column.name}={stringify_param_value(value)}")
+        return f"{' '.join(header)}\n{self.text}" if params else self.text
+
+
+def _storable(value: object) -> bool:
+    if type(value) is str:
+        return "\x00" not in value
+    if type(value) is list:
+        return all(_storable(item) for item in value)
+    if type(value) is dict:
+        return all(type(key) is str and _storable(item) for key, item in value.items())
+    if type(value) is int:
+        return -_LARGEST <= value <= _LARGEST
+    return value is None or type(value) is bool
+
+
+@cache
+def catalogue() -> Mapping[str, Query]:
+    """All queries by their name, such as ``mind/belief``, in a fixed order."""
+    found = {}
+    for graph in GRAPHS:
+        for file in sorted((files(__name__) / graph).iterdir(), key=lambda entry: entry.name):
+            if file.name.endswith(".cypher"):
+                query = parse(graph, file.name.removesuffix(".cypher"), file.read_text("utf-8"))
+                found[query.name] = query
+    return found
+
+
+def parse(graph: str, stem: str, text: str) -> Query:
+    """Read one query file; raises `ValueError` with file and line for a wrong header."""
+    name = f"{graph}/{stem}"
+    header: dict[str, list[str]] = {"mode": [], "param": [], "returns": []}
+    summary: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith("//"):
+            break
+        if match := _FIELD.fullmatch(line):
+            header[match[1]].append(match[2])
+        elif re.match(r"// \w+:", line):
+            raise ValueError(f"{name}.cypher:{number}: unknown header field in {line!r}")
+        elif line != "//":
+            summary.append(line.removeprefix("// "))
+    if header["mode"] not in (["read"], ["write"]) or not summary:
+        raise ValueError(f"{name}.cypher:1: needs a summary and one line 'mode: read' or 'write'")
+
+    def columns(kind: str, allow: Callable[[str], bool]) -> tuple[Column, ...]:
+        result = []
+        for line in header[kind]:
+            match = _COLUMN.fullmatch(line)
+            if match is None or not allow(match[2]):
+                raise ValueError(f"{name}.cypher: expected '// {kind}: name type meaning', {line!r}")
+            result.append(Column(match[1], match[2], bool(match[3]), match[4]))
+        return tuple(result)
+
+    mode: Literal["read", "write"] = "read" if header["mode"] == ["read"] else "write"
+    allow = TYPES.__contains__
+    return Query(
+        name, graph, mode, " ".join(summary), columns("param", allow), columns("returns", allow), text
+    )

@@ -1,0 +1,26 @@
+// The log, in the order of (at, seq): a replay of it gives every mind.
+//
+// mode:    read
+// param:   after      int    only events with a seq above this
+// returns: seq        int    its place in the order of recording
+// returns: at         int    when it happened, ms
+// returns: kind       str    enter, exit, state, say, tell, report or announce
+// returns: actor      str?   who did or said it
+// returns: agents     list   who moved
+// returns: room       str?   where
+// returns: audience   list   who was named to take it in
+// returns: everyone   bool   whether it went to every agent
+// returns: about      str?   whose belief was reported
+// returns: entity     str?   what it is about
+// returns: value      str?   the value given
+// returns: located_in str?   where the entity lies since
+// returns: place      bool?  whether the room was asked to be a place
+// returns: text       str?   the words
+// returns: id         str?   the id that the caller gave
+
+MATCH (e:Event) WHERE e.seq > $after
+RETURN e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.agents AS agents,
+       e.room AS room, e.audience AS audience, e.everyone AS everyone, e.about AS about,
+       e.entity AS entity, e.value AS value, e.located_in AS located_in, e.place AS place,
+       e.text AS text, e.id AS id
+ORDER BY at, seq

@@ -1,0 +1,33 @@
+// Events about an entity that one agent did not witness and another (or, with null, anyone) did.
+//
+// mode:    read
+// param:   questions list  [entity, agent who missed, agent who witnessed or null, at, seq] each
+// param:   limit     int   at most this many events a question, newest first
+// param:   as_of     int   ms; later events do not count
+// returns: question  int   which of the questions, from 0
+// returns: seq       int   the event's place in the order of recording
+// returns: at        int   when it happened, ms
+// returns: kind      str   state, say, tell, report or announce
+// returns: actor     str?  who did or said it
+// returns: room      str?  where
+// returns: entity    str   what it is about
+// returns: value     str?  the value given
+// returns: text      str?  the words
+// returns: witnesses list  who witnessed it
+
+UNWIND range(0, size($questions) - 1) AS question
+WITH question, $questions[question] AS q
+MATCH (n:Entity {name: q[0]})
+MATCH (e:Event)-[:ABOUT]->(n)
+WHERE (e.at > q[3] OR (e.at = q[3] AND e.seq > q[4])) AND e.at <= $as_of
+OPTIONAL MATCH (a:Agent)-[:WITNESSED]->(e)
+WITH question, q, e, a ORDER BY a.name
+WITH question, q, e, collect(a.name) AS witnesses
+WHERE NOT q[1] IN witnesses AND (q[2] IS NULL OR q[2] IN witnesses)
+WITH question, e, witnesses ORDER BY e.at DESC, e.seq DESC
+WITH question, collect([e, witnesses])[0..$limit] AS newest
+UNWIND newest AS pair
+WITH question, pair[0] AS e, pair[1] AS witnesses
+RETURN question, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.room AS room,
+       e.entity AS entity, e.value AS value, e.text AS text, witnesses
+ORDER BY question, at DESC, seq DESC

@@ -1,0 +1,10 @@
+// The scenario's settings, and the place its current chapter plays in.
+//
+// mode:    read
+// returns: policy        str    credulous or exit-order
+// returns: rooms         str    what a new room is: channel or place
+// returns: chapter       str?   the place of the current chapter
+// returns: chapter_since int?   the seq of the event that began it
+
+MATCH (s:Scenario)
+RETURN s.policy AS policy, s.rooms AS rooms, s.chapter AS chapter, s.chapter_since AS chapter_since

@@ -1,0 +1,26 @@
+// The events of the log that beliefs are from, found by when they happened and the mind's own step.
+//
+// mode:    read
+// param:   beliefs list   [agent, at, step] each
+// returns: belief  int    which of the beliefs, from 0
+// returns: seq     int    the event's place in the order of recording
+// returns: at      int    when it happened, ms
+// returns: kind    str    enter, exit, state, say, tell, report or announce
+// returns: actor   str?   who did or said it
+// returns: room    str?   where
+// returns: entity  str?   what it is about
+// returns: value   str?   the value given
+// returns: text    str?   the words
+// returns: witnesses list who witnessed it
+
+UNWIND range(0, size($beliefs) - 1) AS belief
+WITH belief, $beliefs[belief] AS b
+MATCH (e:Event {at: b[1]})
+MATCH (a:Agent)-[w:WITNESSED]->(e) WHERE w.step = b[2] AND a.name = b[0]
+WITH belief, e
+MATCH (a:Agent)-[:WITNESSED]->(e)
+WITH belief, e, a ORDER BY a.name
+WITH belief, e, collect(a.name) AS witnesses
+RETURN belief, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.room AS room,
+       e.entity AS entity, e.value AS value, e.text AS text, witnesses
+ORDER BY belief

@@ -1,0 +1,266 @@
+"""The connection to FalkorDB: reads, and one event's transaction. Nothing else talks to it.
+
+Every query comes from the catalogue. No command is ever sent twice by itself: a write that was
+slow or cut off must not happen again behind the caller's back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import falkordb
+from falkordb.query_result import QueryResult
+from redis import exceptions as redis_errors
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from .config import ServerAddress
+from .cypher import Query, catalogue
+from .embedded import EmbeddedStore
+from .errors import AccessError, OutcomeUnknownError, StoreError
+
+Row = dict[str, Any]
+
+
+class Call(NamedTuple):
+    """One query on one graph."""
+
+    graph: str
+    query: str
+    params: dict[str, Any]
+
+    def command(self) -> tuple[str, ...]:
+        """The command as the engine gets it."""
+        query = catalogue()[self.query]
+        verb = "GRAPH.RO_QUERY" if query.mode == "read" else "GRAPH.QUERY"
+        return (verb, self.graph, query.render(self.params), "--compact")
+
+
+class Conflict(Exception):  # noqa: N818 - not an error: the caller looks again and retries
+    """Somebody else changed the watched key in between; nothing was written."""
+
+
+class Database:
+    """A login on a database, embedded or a server.
+
+    ``commands`` counts what was sent, for tests of round trips: names of commands, one list a trip.
+    """
+
+    def __init__(self, connect: Callable[[], falkordb.FalkorDB], close: Callable[[], None]) -> None:
+        """Remember how to connect; nothing is opened until the first call."""
+        self._connect = connect
+        self._close = close
+        self._client: falkordb.FalkorDB | None = None
+        self.observers: list[Callable[[list[tuple[str, ...]]], None]] = []
+
+    def close(self) -> None:
+        """Give the connections back, and leave the embedded server."""
+        if self._client is not None:
+            self._client.connection.close()
+            self._client.connection.connection_pool.disconnect()
+            self._client = None
+        self._close()
+
+    def command(self, *parts: str | int) -> Any:
+        """One plain command of the supervisor's, such as ACL SETUSER."""
+        with self._connection() as connection:
+            return self._send(connection, [tuple(str(part) for part in parts)])[0]
+
+    def read(self, graph: str, query: str, **params: Any) -> list[Row]:
+        """Run one read of the catalogue. A graph that does not exist yet is empty."""
+        return self.read_all([Call(graph, query, params)])[0]
+
+    def read_all(self, calls: Sequence[Call]) -> list[list[Row]]:
+        """Run several reads in one round trip."""
+        with self._connection() as connection:
+            replies = self._send(connection, [call.command() for call in calls])
+        return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
+
+    @contextmanager
+    def transaction(self, watched: str) -> Iterator[Transaction]:
+        """Look at the world and change it as if nobody else could: WATCH … MULTI … EXEC.
+
+        Raises `Conflict` out of the block when the watched key was changed meanwhile.
+        """
+        with self._connection() as connection:
+            yield Transaction(self, connection, watched)
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        pool, connection = self._connected()
+        try:
+            yield connection
+        except Conflict:
+            raise  # EXEC has ended the conversation cleanly
+        except BaseException as error:
+            # Whatever cut us off may have left half a conversation on this connection.
+            connection.disconnect()
+            if isinstance(error, redis_errors.RedisError | OSError):
+                raise _translated(error) from error
+            raise
+        finally:
+            pool.release(connection)
+
+    def _connected(self) -> tuple[Any, Any]:
+        """A live connection; a server that was killed is started again, once."""
+        for attempt in (1, 2):
+            try:
+                if self._client is None:
+                    self._client = self._connect()
+                pool = self._client.connection.connection_pool
+                return pool, pool.get_connection()
+            except redis_errors.RedisError as error:
+                self._client = None
+                again = isinstance(error, redis_errors.ConnectionError) and attempt == 1
+                if not again or isinstance(error, redis_errors.AuthenticationError):
+                    raise _translated(error) from error
+        raise AssertionError("unreachable")
+
+    def _send(self, connection: Any, commands: list[tuple[str, ...]]) -> list[Any]:
+        """One round trip; a refused command's error stands in its place in the answer."""
+        for observer in self.observers:
+            observer(commands)
+        connection.send_packed_command(connection.pack_commands(commands))
+        replies = []
+        for _ in commands:
+            try:
+                replies.append(connection.read_response())
+            except redis_errors.ResponseError as error:
+                replies.append(error)
+        for reply in replies:
+            if isinstance(reply, redis_errors.ResponseError) and not _is_empty_graph(reply):
+                raise _translated(reply) from reply
+        return replies
+
+
+class Transaction:
+    """The two halves of a transaction: look (under WATCH), then commit all or nothing."""
+
+    def __init__(self, database: Database, connection: Any, watched: str) -> None:
+        """For `Database.transaction` alone."""
+        self._database = database
+        self._connection = connection
+        self._watched = watched
+
+    def watch(self) -> dict[str, int]:
+        """Start watching, and return the counters under the watched key."""
+        _, flat = self._database._send(  # noqa: SLF001 - the two are one
+            self._connection, [("WATCH", self._watched), ("HGETALL", self._watched)]
+        )
+        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+        return {name: int(number) for name, number in pairs}
+
+    def read_all(self, calls: Sequence[Call]) -> list[list[Row]]:
+        """Read under the watch."""
+        replies = self._database._send(  # noqa: SLF001 - the two are one
+            self._connection, [call.command() for call in calls]
+        )
+        return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
+
+    def unwatch(self) -> None:
+        """Give up without writing."""
+        self._database._send(self._connection, [("UNWATCH",)])  # noqa: SLF001 - the two are one
+
+    def commit(self, counters: dict[str, int], calls: Sequence[Call]) -> None:
+        """Write the counters and run every call, all or nothing. Raises `Conflict`."""
+        changed = [str(part) for pair in counters.items() for part in pair]
+        commands = [
+            ("MULTI",),
+            ("HSET", self._watched, *changed),
+            *(call.command() for call in calls),
+            ("EXEC",),
+        ]
+        try:
+            results = self._database._send(self._connection, commands)[-1]  # noqa: SLF001
+        except (redis_errors.ConnectionError, redis_errors.TimeoutError, OSError) as error:
+            raise OutcomeUnknownError(
+                f"The connection broke while an event was being committed ({error}). It is "
+                "recorded entirely or not at all: record it again under the same id to be sure."
+            ) from error
+        if results is None:
+            raise Conflict
+        for call, result in zip(calls, results[1:], strict=True):
+            if isinstance(result, redis_errors.ResponseError):
+                raise StoreError(
+                    f"{call.query} failed inside a transaction ({result}); the mind "
+                    f"{call.graph} may lack what the log holds. Run: so-mcp verify"
+                )
+            QueryResult(None, result)  # raises for an error that the engine reports in its reply
+
+
+def supervisor_database(store: EmbeddedStore | ServerAddress) -> Database:
+    """The supervisor's login: every graph of every scenario."""
+    if isinstance(store, ServerAddress):
+        return _on_server(store, store.username, store.password)
+
+    def connect() -> falkordb.FalkorDB:
+        store.attach()
+        return _client(store, *store.supervisor_login())
+
+    return Database(connect, store.detach)
+
+
+def agent_database(store: EmbeddedStore | ServerAddress, username: str, agent: str) -> Database:
+    """One agent's login: its own mind. Never the supervisor's, whatever the environment says."""
+    if isinstance(store, ServerAddress):
+        return _on_server(store, username, store.password)
+
+    def connect() -> falkordb.FalkorDB:
+        store.attach(create=False)
+        return _client(store, *store.agent_login(agent))
+
+    return Database(connect, store.detach)
+
+
+def _on_server(address: ServerAddress, username: str | None, password: str | None) -> Database:
+    def connect() -> falkordb.FalkorDB:
+        return falkordb.FalkorDB(
+            host=address.host,
+            port=address.port,
+            username=username,
+            password=password,
+            socket_connect_timeout=10,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    return Database(connect, lambda: None)
+
+
+def _client(store: EmbeddedStore, username: str, password: str) -> falkordb.FalkorDB:
+    return falkordb.FalkorDB(
+        unix_socket_path=store.socket_path,
+        username=username,
+        password=password,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+def _rows(call: Call, reply: Any) -> list[Row]:
+    if isinstance(reply, redis_errors.ResponseError):
+        return []  # the graph does not exist yet
+    query: Query = catalogue()[call.query]
+    names = [column.name for column in query.returns]
+    return [dict(zip(names, row, strict=True)) for row in QueryResult(None, reply).result_set]
+
+
+def _is_empty_graph(error: redis_errors.ResponseError) -> bool:
+    return "empty key" in str(error)
+
+
+def _translated(error: Exception) -> Exception:
+    text = str(error)
+    if isinstance(error, redis_errors.AuthenticationError) or "WRONGPASS" in text:
+        return AccessError(
+            "The database refused this login (WRONGPASS). For an agent, run: so-mcp grant AGENT; "
+            "on a server, check FALKORDB_USERNAME and FALKORDB_PASSWORD."
+        )
+    if isinstance(error, redis_errors.NoPermissionError) or "NOPERM" in text:
+        return AccessError(f"The database refused this to this user: {text}")
+    if isinstance(error, redis_errors.ConnectionError | redis_errors.TimeoutError | OSError):
+        return StoreError(
+            f"The database cannot be reached: {text}. If it is a server, check FALKORDB_HOST and "
+            "FALKORDB_PORT; if it is embedded, try again: the next call starts it."
+        )
+    return StoreError(f"The database answered with an error: {text}")

@@ -1,0 +1,250 @@
+"""The one model of an event as callers give it, and what each kind must and may hold.
+
+The kinds and their fields are those of the specification of belief ("The writing rule"). A wrong
+event is refused with the field, what was expected and an example; nothing of its batch is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import InvalidEventError, InvalidInputError
+from .names import checked_text, normal_name, shown
+
+EventKind = Literal["enter", "exit", "state", "say", "tell", "report", "announce"]
+_LAST_MILLISECOND = 253_402_300_799_999  # 9999-12-31, the last moment an ISO date can name
+
+AgentNames = Annotated[list[str], Field(min_length=1, max_length=10_000)]
+
+
+class Event(BaseModel):
+    """One thing that happened. Which fields a kind takes is checked by `check_events`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: EventKind
+    agents: AgentNames | None = Field(None, description="enter, exit: who moves")
+    speaker: str | None = Field(None, description="say, tell, report, announce: who speaks")
+    by: str | None = Field(None, description="state: who did it; always a witness")
+    room: str | None = Field(None, description="where; those in it witness the event")
+    audience: AgentNames | None = Field(None, description="state, say: the witnesses, instead of room")
+    listeners: AgentNames | None = Field(None, description="tell, report: who hears, instead of room")
+    everyone: bool | None = Field(None, description="tell: every agent hears, instead of room")
+    about: str | None = Field(None, description="report: whose belief is reported")
+    entity: str | None = Field(None, description="what the value is of, e.g. refund_4411")
+    value: str | None = Field(None, description="e.g. approved; null (state, say): no longer known")
+    located_in: str | None = Field(None, description="state: room or container it now lies in")
+    place: bool | None = Field(None, description="enter: room is a place, one at a time")
+    text: str | None = Field(None, description="the words, as they were said")
+    happened_at: int | str | None = Field(None, description="ms since 1970, or ISO 8601; default now")
+    id: str | None = Field(None, description="yours; the same id is recorded once")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An event as the log holds it: checked, named, numbered.
+
+    ``at`` is when it happened (integer milliseconds), ``seq`` its place in the order of
+    recording. Whoever appeared to take it in is *not* stored here: `route.witnesses` says who.
+    """
+
+    seq: int
+    at: int
+    kind: EventKind
+    actor: str | None = None
+    agents: tuple[str, ...] = ()
+    room: str | None = None
+    audience: tuple[str, ...] = ()
+    everyone: bool = False
+    about: str | None = None
+    entity: str | None = None
+    value: str | None = None
+    located_in: str | None = None
+    place: bool | None = None
+    text: str | None = None
+    id: str | None = None
+
+    @property
+    def sets_truth(self) -> bool:
+        """Whether the world itself is another after it, not only some minds."""
+        return self.entity is not None and self.kind in ("state", "say", "announce")
+
+    def named_agents(self) -> tuple[str, ...]:
+        """Every agent the event names, in the order in which it names them."""
+        named = (self.actor, *self.agents, *self.audience, self.about)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+
+# What a kind must have (each inner tuple: exactly one of these) and what else it may have.
+_ALWAYS = frozenset({"kind", "id", "happened_at", "text"})
+_RULES: dict[str, tuple[tuple[tuple[str, ...], ...], frozenset[str]]] = {
+    "enter": ((("agents",), ("room",)), frozenset({"place"})),
+    "exit": ((("agents",),), frozenset({"room"})),
+    "state": ((("entity",), ("value",)), frozenset({"by", "room", "audience", "located_in"})),
+    "say": ((("speaker",), ("room", "audience")), frozenset({"entity", "value"})),
+    "tell": (
+        (("speaker",), ("listeners", "everyone", "room"), ("entity",), ("value",)),
+        frozenset(),
+    ),
+    "report": (
+        (("speaker",), ("about",), ("room", "listeners"), ("entity",), ("value",)),
+        frozenset(),
+    ),
+    "announce": ((("speaker",), ("entity",), ("value",)), frozenset()),
+}
+_MAY_BE_NULL = frozenset({("state", "value"), ("say", "value")})
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "enter": {"kind": "enter", "agents": ["Maya", "Billing"], "room": "chat"},
+    "exit": {"kind": "exit", "agents": ["Maya"], "room": "chat"},
+    "state": {"kind": "state", "entity": "refund", "value": "rejected", "by": "Finance",
+              "room": "chat"},
+    "say": {"kind": "say", "speaker": "Billing", "entity": "refund", "value": "approved",
+            "room": "chat", "text": "Your refund is approved."},
+    "tell": {"kind": "tell", "speaker": "Billing", "listeners": ["Shipping"], "entity": "refund",
+             "value": "rejected"},
+    "report": {"kind": "report", "speaker": "Billing", "about": "Maya", "entity": "refund",
+               "value": "approved", "listeners": ["Shipping"]},
+    "announce": {"kind": "announce", "speaker": "Lead", "entity": "launch", "value": "Friday"},
+}
+
+
+def check_events(events: Iterable[Event | Mapping[str, Any]]) -> list[LoggedEvent]:
+    """Turn what a caller gave into events of the log, not yet numbered (``seq`` 0).
+
+    ``at`` is -1 where no time was given. Raises `InvalidEventError` for the first wrong event.
+    """
+    if isinstance(events, Event | Mapping | str) or not isinstance(events, Iterable):
+        raise InvalidEventError(
+            f"events: expected a list of events, got {type(events).__name__}. "
+            f"Example: [{EXAMPLES['say']}]"
+        )
+    return [_checked(event, f"events[{index}]") for index, event in enumerate(events)]
+
+
+def _checked(given: Event | Mapping[str, Any], where: str) -> LoggedEvent:
+    event = given if isinstance(given, Event) else _parsed(given, where)
+    kind = event.kind
+    required, optional = _RULES[kind]
+    # `everyone: false` says the same as leaving it out; so does an explicit null, but for a value.
+    present = {
+        field
+        for field in event.model_fields_set
+        if getattr(event, field) not in (None, False) or (kind, field) in _MAY_BE_NULL
+    }
+    allowed = _ALWAYS | optional | {field for group in required for field in group}
+    for field in sorted(present - allowed):
+        raise _wrong(where, kind, field, f"does not belong to '{kind}'", sorted(allowed - _ALWAYS))
+    for group in required:
+        chosen = [field for field in group if field in present]
+        if len(chosen) != 1:
+            what = "is missing" if not chosen else "are given together"
+            raise _wrong(where, kind, " and ".join(chosen or group[:1]), what, group)
+    if kind == "say" and ("entity" in present) != ("value" in present):
+        raise _wrong(where, kind, "value", "goes with entity", ("entity and value", "neither"))
+    if kind == "say" and not present & {"entity", "text"}:
+        raise _wrong(where, kind, "text", "is missing", ("entity and value", "text"))
+    if kind == "state" and present >= {"room", "audience"}:
+        raise _wrong(where, kind, "audience", "and room are given together", ("room", "audience"))
+    if event.located_in is not None and event.located_in == event.entity:
+        raise _wrong(where, kind, "located_in", "is the entity itself", ("a room", "a container"))
+    return _logged(event, where)
+
+
+def _parsed(given: object, where: str) -> Event:
+    if not isinstance(given, Mapping):
+        raise InvalidEventError(
+            f"{where}: expected an object, got {type(given).__name__}. Example: {EXAMPLES['say']}"
+        )
+    try:
+        return Event.model_validate(dict(given))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in problem["loc"]) or "event"
+        kind = given.get("kind")
+        example = EXAMPLES[kind if isinstance(kind, str) and kind in EXAMPLES else "say"]
+        if problem["type"] == "extra_forbidden":
+            expected = f"no such field; fields are {', '.join(Event.model_fields)}"
+        elif field == "kind":
+            expected = f"expected one of {', '.join(get_args(EventKind))}"
+        else:
+            expected = problem["msg"].replace("Input should be", "expected")
+        got = "nothing" if problem["type"] == "missing" else _brief(problem["input"])
+        raise InvalidEventError(
+            f"{where}.{field}: {expected}; got {got}. Example: {example}"
+        ) from None
+
+
+def _wrong(
+    where: str, kind: str, field: str, what: str, instead: Iterable[str]
+) -> InvalidEventError:
+    return InvalidEventError(
+        f"{where}.{field}: {what} (kind '{kind}'); expected {' or '.join(instead)}. "
+        f"Example: {EXAMPLES[kind]}"
+    )
+
+
+def _brief(value: object) -> str:
+    return shown(value) if isinstance(value, str) else shown(repr(value)).strip("'\"")
+
+
+def _logged(event: Event, where: str) -> LoggedEvent:
+    def name(field: str) -> str | None:
+        value = getattr(event, field)
+        return None if value is None else normal_name(value, f"{where}.{field}")
+
+    def names(field: str) -> tuple[str, ...]:
+        values = getattr(event, field) or ()
+        return tuple(dict.fromkeys(normal_name(v, f"{where}.{field}") for v in values))
+
+    def text(field: str) -> str | None:
+        value = getattr(event, field)
+        return None if value is None else checked_text(value, f"{where}.{field}")
+
+    try:
+        return LoggedEvent(
+            seq=0,
+            at=-1 if event.happened_at is None else milliseconds(event.happened_at, "happened_at"),
+            kind=event.kind,
+            actor=name("speaker") or name("by"),
+            agents=names("agents"),
+            room=name("room"),
+            audience=names("audience") or names("listeners"),
+            everyone=bool(event.everyone) or event.kind == "announce",
+            about=name("about"),
+            entity=name("entity"),
+            value=text("value"),
+            located_in=name("located_in"),
+            place=event.place or None,
+            text=text("text"),
+            id=name("id"),
+        )
+    except InvalidInputError as error:
+        message = str(error) if str(error).startswith(where) else f"{where}.{error}"
+        raise InvalidEventError(f"{message} Example: {EXAMPLES[event.kind]}") from None
+
+
+def milliseconds(moment: int | str, what: str) -> int:
+    """A moment as integer milliseconds since 1970: from such a number or from ISO 8601 text.
+
+    Text without a time zone is read as local time, as `datetime.timestamp` does.
+    """
+    if isinstance(moment, str):
+        try:
+            moment = round(datetime.fromisoformat(moment).timestamp() * 1000)
+        except (ValueError, OverflowError):
+            raise InvalidInputError(
+                f"{what}: expected a time such as 2026-11-29T10:00:00Z, got {shown(moment)}."
+            ) from None
+    if isinstance(moment, bool) or not isinstance(moment, int):
+        raise InvalidInputError(f"{what}: expected milliseconds or ISO 8601 text, got {moment!r}.")
+    if not 0 <= moment <= _LAST_MILLISECOND:
+        raise InvalidInputError(
+            f"{what}: expected milliseconds between 0 and {_LAST_MILLISECOND}, got {moment}."
+        )
+    return moment

@@ -1,0 +1,131 @@
+"""How a mind is asked: the reading rule, by catalogue queries on one mind's graph.
+
+The supervisor's tools and an agent's own use these same functions; they differ in the login that
+the `Database` was made with, and in whose mind they may name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .database import Call, Database, Row
+from .errors import InvalidInputError
+from .events import milliseconds
+from .names import mind_key, normal_name
+
+MAX_CHAINS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One belief as a mind holds it. ``value`` None: unknown, an answer of its own.
+
+    ``at`` is in milliseconds since 1970; ``step`` is the mind's own number of the event it is
+    from; ``witnesses`` are those who took part, as it appeared to this mind.
+    """
+
+    chain: tuple[str, ...]
+    entity: str
+    value: str | None
+    at: int
+    step: int
+    via: str
+    source: str | None
+    room: str | None
+    text: str | None
+    witnesses: tuple[str, ...]
+
+    @classmethod
+    def from_row(cls, chain: tuple[str, ...], entity: str, row: Row) -> Self:
+        """A row of mind/belief or mind/beliefs."""
+        return cls(
+            chain, entity, row["value"], row["at"], row["step"], row["via"], row["source"],
+            row["room"], row["text"], tuple(row["witnesses"]),
+        )
+
+
+def chain_of(agents: str | Sequence[str]) -> tuple[str, ...]:
+    """A chain, outermost first, with repeated neighbours collapsed (A>A is A)."""
+    if isinstance(agents, str):
+        agents = (agents,)
+    if not isinstance(agents, Sequence) or not agents:
+        raise InvalidInputError(
+            f"chain: expected one or more agents, outermost first, got {agents!r}. "
+            "Example: ['Billing', 'Maya'] asks what Billing thinks that Maya believes."
+        )
+    chain: list[str] = []
+    for position, agent in enumerate(agents):
+        name = normal_name(agent, f"chain[{position}]")
+        if not chain or chain[-1] != name:
+            chain.append(name)
+    return tuple(chain)
+
+
+def moment(as_of: int | str | None) -> int | None:
+    """The argument ``as_of`` of every question: milliseconds, ISO 8601 text, or None for now."""
+    return None if as_of is None else milliseconds(as_of, "as_of")
+
+
+def ask(
+    database: Database, scenario: str, chain: tuple[str, ...], entity: str, as_of: int | None = None
+) -> Held | None:
+    """The reading rule for one chain and entity: one read of one mind; None if nothing is held."""
+    key = mind_key(scenario, chain[0])
+    if as_of is not None:
+        call = _beliefs_call(key, [chain], entity, as_of)
+    else:
+        rest, between, last, depth = _question(chain)
+        params = {"entity": entity, "rest": rest, "between": between, "last": last, "depth": depth}
+        call = Call(key, "mind/belief", params)
+    [rows] = database.read_all([call])
+    return Held.from_row(chain, entity, rows[0]) if rows else None
+
+
+def ask_all(
+    database: Database,
+    scenario: str,
+    chains: Sequence[tuple[str, ...]],
+    entity: str | None = None,
+    as_of: int | None = None,
+) -> dict[tuple[tuple[str, ...], str], Held]:
+    """Many chains at once, of one entity or all: one read a mind, all in one round trip."""
+    if len(chains) > MAX_CHAINS:
+        raise InvalidInputError(
+            f"this asks {len(chains)} chains, at most {MAX_CHAINS} are read at once. "
+            "Ask a smaller depth, or name agents."
+        )
+    by_mind: dict[str, list[tuple[str, ...]]] = {}
+    for chain in chains:
+        by_mind.setdefault(chain[0], []).append(chain)
+    calls = [
+        _beliefs_call(mind_key(scenario, mind), asked, entity, as_of)
+        for mind, asked in by_mind.items()
+    ]
+    answers = database.read_all(calls) if calls else []
+    return {
+        (asked[row["chain"]], row["entity"]): Held.from_row(asked[row["chain"]], row["entity"], row)
+        for asked, rows in zip(by_mind.values(), answers, strict=True)
+        for row in rows
+    }
+
+
+def people(database: Database, scenario: str, mind: str) -> list[str]:
+    """The other agents that a mind holds beliefs of or with."""
+    rows = database.read(mind_key(scenario, mind), "mind/people")
+    return [row["name"] for row in rows if row["name"] != mind]
+
+
+def _question(chain: tuple[str, ...]) -> list[Any]:
+    rest = list(chain[1:])
+    return [rest, rest[:-1], rest[-1] if rest else None, len(chain)]
+
+
+def _beliefs_call(
+    key: str, chains: Sequence[tuple[str, ...]], entity: str | None, as_of: int | None
+) -> Call:
+    params: dict[str, Any] = {"entity": entity, "chains": [_question(chain) for chain in chains]}
+    if as_of is None:
+        return Call(key, "mind/beliefs", params)
+    return Call(key, "mind/beliefs_as_of", {**params, "as_of": as_of})

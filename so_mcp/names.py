@@ -1,0 +1,111 @@
+"""Names of scenarios, agents, rooms and entities; and the keys that are made of them.
+
+A name is any printable Unicode text, NFC-normalised and case-sensitive: ``Shipping`` and
+``shipping`` are two agents. In a key of the database every name is percent-encoded, because
+key patterns of the access rules are globs: an agent called ``*`` must not match every mind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from rapidfuzz import fuzz, process
+
+from .errors import InvalidInputError, InvalidNameError
+
+MAX_NAME = 200
+MAX_TEXT = 20_000
+_JOINERS = "\u200c\u200d"  # within emoji, and within words of several scripts
+_NEAR = 80  # of 100: "maya"/"Maya" and "refnd"/"refund" are near, "Ann"/"Bob" are not
+
+
+def normal_name(name: object, what: str) -> str:
+    """Return ``name`` NFC-normalised, or raise `InvalidNameError`; ``what`` says what it names."""
+    if not isinstance(name, str):
+        raise InvalidNameError(
+            f"{what}: expected a name as text, got {type(name).__name__}. Give text such as 'Maya'."
+        )
+    # isprintable is a C loop and nearly every name passes it: only the rest is looked at closely.
+    if not name.isprintable():
+        for position, char in enumerate(name):
+            if not char.isprintable() and char not in _JOINERS:
+                raise InvalidNameError(
+                    f"{what}: character {position + 1} of {shown(name)} is U+{ord(char):04X}, "
+                    "which cannot be printed. Use letters, digits, signs and plain spaces."
+                )
+    name = unicodedata.normalize("NFC", name)
+    if not name or name[0] == " " or name[-1] == " ":
+        raise InvalidNameError(
+            f"{what}: expected a name that is not empty and does not begin or end with a space, "
+            f"got {shown(name)}."
+        )
+    if len(name) > MAX_NAME:
+        raise InvalidNameError(
+            f"{what}: expected at most {MAX_NAME} characters, got {len(name)}: {shown(name)}."
+        )
+    if name[0] == "@":
+        raise InvalidNameError(
+            f"{what}: {shown(name)} begins with '@', which is kept for groups. Name an agent."
+        )
+    return name
+
+
+def checked_text(text: object, what: str) -> str:
+    """Return a value or a message unchanged, or raise; line breaks and tabs are fine."""
+    if not isinstance(text, str):
+        raise InvalidInputError(f"{what}: expected text, got {type(text).__name__}.")
+    if not text:
+        raise InvalidInputError(f"{what}: expected text, got ''. Leave it out, or use null.")
+    if len(text) > MAX_TEXT:
+        raise InvalidInputError(
+            f"{what}: expected at most {MAX_TEXT} characters, got {len(text)}."
+        )
+    if not text.isprintable():
+        for position, char in enumerate(text):
+            if unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t\r":
+                raise InvalidInputError(
+                    f"{what}: character {position + 1} is U+{ord(char):04X}, which cannot be kept."
+                )
+    return text
+
+
+def shown(name: str) -> str:
+    """A name as it may stand in a message: escaped and cut, whatever it holds."""
+    return ascii(name) if len(name) <= 60 else f"{ascii(name[:60])}…"
+
+
+def near_names(name: str, among: Iterable[str], limit: int = 3) -> list[str]:
+    """Existing names that ``name`` may be a slip of, nearest first. Nothing is ever merged."""
+    folded = {other: other.casefold() for other in among if other != name}
+    found = process.extract(
+        name.casefold(), folded, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=limit
+    )
+    return [other for _, _, other in found]
+
+
+def world_key(scenario: str) -> str:
+    """The graph that holds the log: what happened, and who saw it."""
+    return f"so:{{{quote(scenario, safe='')}}}:world"
+
+
+def mind_key(scenario: str, agent: str) -> str:
+    """The graph that holds one agent's mind. The braces keep a scenario in one hash slot."""
+    return f"so:{{{quote(scenario, safe='')}}}:mind:{quote(agent, safe='')}"
+
+
+def counters_key(scenario: str) -> str:
+    """A hash: how many events there are, and how many of them reached each mind."""
+    return f"so:{{{quote(scenario, safe='')}}}:counters"
+
+
+def database_user(agent: str) -> str:
+    """The database user an agent logs in as: a hash, so that any name makes a valid user."""
+    return f"so-agent-{name_digest(agent)}"
+
+
+def name_digest(name: str) -> str:
+    """A short, stable, file-safe stand-in for a name."""
+    return hashlib.sha256(name.encode()).hexdigest()[:24]
