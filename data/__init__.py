@@ -1,0 +1,1 @@
+"""Scenarios as data: what happened, and the names it happened to."""
