@@ -23,7 +23,10 @@ AgentNames = Annotated[list[str], Field(min_length=1, max_length=10_000)]
 
 
 class Event(BaseModel):
-    """One thing that happened. Which fields a kind takes is checked by `check_events`."""
+    """enter: agents, room. exit: agents. state: entity, value; seen by room, audience or only by.
+    say: speaker, room or audience, entity and value (or only text). tell: speaker, entity, value,
+    and listeners, everyone or room. report: as tell, and about. announce: speaker, entity, value.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -37,7 +40,11 @@ class Event(BaseModel):
     everyone: bool | None = Field(None, description="tell: every agent hears, instead of room")
     about: str | None = Field(None, description="report: whose belief is reported")
     entity: str | None = Field(None, description="what the value is of, e.g. refund_4411")
-    value: str | None = Field(None, description="e.g. approved; null (state, say): no longer known")
+    value: str | None = Field(
+        None,
+        description="e.g. approved; null (state, say): no longer known",
+        json_schema_extra={"type": ["string", "null"]},
+    )
     located_in: str | None = Field(None, description="state: room or container it now lies in")
     place: bool | None = Field(None, description="enter: room is a place, one at a time")
     text: str | None = Field(None, description="the words, as they were said")

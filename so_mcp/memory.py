@@ -14,7 +14,7 @@ from .embedded import EmbeddedStore
 from .errors import InvalidInputError
 from .events import Event
 from .grants import Grant, grant
-from .minds import moment
+from .minds import Held, moment
 from .names import normal_name
 from .questions import Explanation, FalseBelief, Knowers, Questions
 from .recorder import Record, Recorder
@@ -146,8 +146,18 @@ class Memory:
         ``as_of``: milliseconds since 1970 or ISO 8601 text. Raises `UnknownNameError` for an
         agent that was never named.
         """
-        held = self._questions.held(chain, entity, as_of)
+        held = self.held(chain, entity, as_of)
         return None if held is None else held.value
+
+    def held(
+        self, chain: str | Sequence[str], entity: str, as_of: int | str | None = None
+    ) -> Held | None:
+        """`believes` with how it came, from whom and when; None when nothing is held."""
+        return self._questions.held(chain, entity, as_of)
+
+    def slip_of_an_entity(self, entity: str) -> str | None:
+        """A hint when no event is about ``entity`` but some are about names near it."""
+        return self._questions.slip_of_an_entity(normal_name(entity, "entity"))
 
     def truth(self, entity: str, as_of: int | str | None = None) -> str | None:
         """What is so; None when it is unknown."""

@@ -202,6 +202,15 @@ class Questions:
             known if truth is None else {},
         )
 
+    def slip_of_an_entity(self, entity: str) -> str | None:
+        """A hint when no event is about ``entity`` but some are about names near it."""
+        known = self.entities()
+        if entity in known:
+            return None
+        near = near_names(entity, known)
+        hint = f" Did you mean {', '.join(near)}?" if near else ""
+        return f"No event of this scenario is about {shown(entity)}.{hint}"
+
     def known_agents(self, names: Sequence[str]) -> None:
         """Raise `UnknownNameError` for a name that no event of the scenario has named."""
         _refuse_unknown(names, self.agents())
