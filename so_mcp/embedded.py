@@ -128,12 +128,12 @@ class EmbeddedStore:
                 f"FALKORDB_LITE_PATH: expected a folder of its own, got the file {self.path}. "
                 "Name a folder that does not exist yet, for example by adding '-store'."
             )
-        if self.path.is_dir() and (strangers := sorted(os.listdir(self.path))):
-            known = {"start.lock", "users.lock", "agents", "data", "redis.conf", "supervisor.json"}
-            if not known.issuperset(strangers):
+        if self.path.is_dir() and (others := sorted(os.listdir(self.path))):
+            # Whoever makes a store makes its start.lock first, so that two can do it at once.
+            if "start.lock" not in others:
                 raise StoreError(
                     f"FALKORDB_LITE_PATH: {self.path} is not a store and not empty (it holds "
-                    f"{shown(strangers[0])}). Name an empty folder, or one that does not exist."
+                    f"{shown(others[0])}). Name an empty folder, or one that does not exist."
                 )
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -183,6 +183,7 @@ class EmbeddedStore:
                 stderr=subprocess.PIPE,
                 cwd=data,
                 env={"PATH": os.defpath},
+                umask=0o077,
             )
         except (OSError, subprocess.CalledProcessError) as error:
             raise PlatformError(

@@ -7,16 +7,19 @@ Each is one file of the package ``so_mcp.data``: ``name``, ``title``, ``summary`
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import UnknownNameError
-from .memory import Memory
 from .names import near_names, shown
 from .recorder import Record, Recorder
 from .world import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .memory import Memory
 
 _DATA = "so_mcp.data"
 _SUFFIX = ".json"

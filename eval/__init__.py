@@ -1,0 +1,1 @@
+"""Benchmarks, and what else is generated from the code: `python -m eval` lists the commands."""
