@@ -57,8 +57,8 @@ class Query:
         declared, is missing, or whose type is not the declared one, at any depth: the client
         library writes every other type raw into the query.
         """
-        if len(params) != len(self.params):
-            declared = [column.name for column in self.params]
+        declared = [column.name for column in self.params]
+        if params.keys() != set(declared):
             raise TypeError(f"{self.name}: parameters are {declared}, got {list(params)}")
         header = ["CYPHER"]
         for column in self.params:
@@ -102,30 +102,33 @@ def catalogue() -> Mapping[str, Query]:
 def parse(graph: str, stem: str, text: str) -> Query:
     """Read one query file; raises `ValueError` with file and line for a wrong header."""
     name = f"{graph}/{stem}"
-    header: dict[str, list[str]] = {"mode": [], "param": [], "returns": []}
+    header: dict[str, list[tuple[int, str]]] = {"mode": [], "param": [], "returns": []}
     summary: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.startswith("//"):
             break
         if match := _FIELD.fullmatch(line):
-            header[match[1]].append(match[2])
+            header[match[1]].append((number, match[2]))
         elif re.match(r"// \w+:", line):
             raise ValueError(f"{name}.cypher:{number}: unknown header field in {line!r}")
         elif line != "//":
             summary.append(line.removeprefix("// "))
-    if header["mode"] not in (["read"], ["write"]) or not summary:
+    modes = [mode for _, mode in header["mode"]]
+    if modes not in (["read"], ["write"]) or not summary:
         raise ValueError(f"{name}.cypher:1: needs a summary and one line 'mode: read' or 'write'")
 
     def columns(kind: str, allow: Callable[[str], bool]) -> tuple[Column, ...]:
         result = []
-        for line in header[kind]:
+        for number, line in header[kind]:
             match = _COLUMN.fullmatch(line)
             if match is None or not allow(match[2]):
-                raise ValueError(f"{name}.cypher: expected '// {kind}: name type meaning', {line!r}")
+                raise ValueError(
+                    f"{name}.cypher:{number}: expected '// {kind}: name type meaning', got {line!r}"
+                )
             result.append(Column(match[1], match[2], bool(match[3]), match[4]))
         return tuple(result)
 
-    mode: Literal["read", "write"] = "read" if header["mode"] == ["read"] else "write"
+    mode: Literal["read", "write"] = "read" if modes == ["read"] else "write"
     allow = TYPES.__contains__
     return Query(
         name, graph, mode, " ".join(summary), columns("param", allow), columns("returns", allow), text

@@ -52,7 +52,7 @@ class Point:
                     "Correct this before relying on it."
                 )
             case "tell":
-                return f"- {self.entity}: you believe {mine}; {other} does not know."
+                return f"- {self.entity}: you believe {mine}; nothing tells you whether {other} knows."
             case "learn":
                 return f"- {self.entity}: {other} believes {theirs}; you do not know."
             case "misjudged":

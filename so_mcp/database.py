@@ -19,7 +19,7 @@ from redis.retry import Retry
 from .config import ServerAddress
 from .cypher import Query, catalogue
 from .embedded import EmbeddedStore
-from .errors import AccessError, OutcomeUnknownError, StoreError
+from .errors import AccessError, ConnectionLostError, OutcomeUnknownError, StoreError
 
 Row = dict[str, Any]
 
@@ -73,10 +73,17 @@ class Database:
         return self.read_all([Call(graph, query, params)])[0]
 
     def read_all(self, calls: Sequence[Call]) -> list[list[Row]]:
-        """Run several reads in one round trip."""
-        with self._connection() as connection:
-            replies = self._send(connection, [call.command() for call in calls])
+        """Run several reads in one round trip; once more if the connection had been lost."""
+        commands = [call.command() for call in calls]
+        try:
+            replies = self._send_anew(commands)
+        except ConnectionLostError:
+            replies = self._send_anew(commands)
         return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
+
+    def _send_anew(self, commands: list[tuple[str, ...]]) -> list[Any]:
+        with self._connection() as connection:
+            return self._send(connection, commands)
 
     @contextmanager
     def transaction(self, watched: str) -> Iterator[Transaction]:
@@ -194,12 +201,13 @@ def supervisor_database(store: EmbeddedStore | ServerAddress) -> Database:
     """The supervisor's login: every graph of every scenario."""
     if isinstance(store, ServerAddress):
         return _on_server(store, store.username, store.password)
+    own = EmbeddedStore(store.path)  # each database is counted among the users by itself
 
     def connect() -> falkordb.FalkorDB:
-        store.attach()
-        return _client(store, *store.supervisor_login())
+        own.attach()
+        return _client(own, *own.supervisor_login())
 
-    return Database(connect, store.detach)
+    return Database(connect, own.detach)
 
 
 def agent_database(store: EmbeddedStore | ServerAddress, username: str, agent: str) -> Database:
@@ -207,11 +215,13 @@ def agent_database(store: EmbeddedStore | ServerAddress, username: str, agent: s
     if isinstance(store, ServerAddress):
         return _on_server(store, username, store.password)
 
-    def connect() -> falkordb.FalkorDB:
-        store.attach(create=False)
-        return _client(store, *store.agent_login(agent))
+    own = EmbeddedStore(store.path)
 
-    return Database(connect, store.detach)
+    def connect() -> falkordb.FalkorDB:
+        own.attach(create=False)
+        return _client(own, *own.agent_login(agent))
+
+    return Database(connect, own.detach)
 
 
 def _on_server(address: ServerAddress, username: str | None, password: str | None) -> Database:
@@ -257,9 +267,10 @@ def _translated(error: Exception) -> Exception:
             "on a server, check FALKORDB_USERNAME and FALKORDB_PASSWORD."
         )
     if isinstance(error, redis_errors.NoPermissionError) or "NOPERM" in text:
-        return AccessError(f"The database refused this to this user: {text}")
+        # The client library cuts the database's own code off.
+        return AccessError(f"The database refused this user: NOPERM {text.removeprefix('NOPERM ')}")
     if isinstance(error, redis_errors.ConnectionError | redis_errors.TimeoutError | OSError):
-        return StoreError(
+        return ConnectionLostError(
             f"The database cannot be reached: {text}. If it is a server, check FALKORDB_HOST and "
             "FALKORDB_PORT; if it is embedded, try again: the next call starts it."
         )

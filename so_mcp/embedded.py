@@ -23,6 +23,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from .errors import NotGrantedError, PlatformError, StoreError
 from .names import database_user, name_digest, shown
@@ -128,13 +129,13 @@ class EmbeddedStore:
                 f"FALKORDB_LITE_PATH: expected a folder of its own, got the file {self.path}. "
                 "Name a folder that does not exist yet, for example by adding '-store'."
             )
-        if self.path.is_dir() and (others := sorted(os.listdir(self.path))):
-            # Whoever makes a store makes its start.lock first, so that two can do it at once.
-            if "start.lock" not in others:
-                raise StoreError(
-                    f"FALKORDB_LITE_PATH: {self.path} is not a store and not empty (it holds "
-                    f"{shown(others[0])}). Name an empty folder, or one that does not exist."
-                )
+        others = sorted(file.name for file in self.path.iterdir()) if self.path.is_dir() else []
+        # Whoever makes a store makes its start.lock first, so that two can do it at once.
+        if others and "start.lock" not in others:
+            raise StoreError(
+                f"FALKORDB_LITE_PATH: {self.path} is not a store and not empty (it holds "
+                f"{shown(others[0])}). Name an empty folder, or one that does not exist."
+            )
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.chmod(0o700)
@@ -274,7 +275,8 @@ def _stop_server(path: Path, socket_path: str) -> bool:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + 30
-    while _is_running(pid) and time.monotonic() < deadline:
+    # A process with threads may count as ended a moment before it lets go of its socket.
+    while (_is_running(pid) or is_answering(socket_path)) and time.monotonic() < deadline:
         time.sleep(0.005)
     return True
 
@@ -345,7 +347,7 @@ def _write_private(file: Path, text: str) -> None:
     new = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:
         fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(fd, "w", encoding="utf-8") as stream:
+        with os.fdopen(fd, "w", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
@@ -354,7 +356,7 @@ def _write_private(file: Path, text: str) -> None:
         raise StoreError(f"{file} cannot be written: {error.strerror}.") from error
 
 
-def _read_json(file: Path) -> dict[str, str]:
+def _read_json(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:

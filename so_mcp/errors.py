@@ -10,6 +10,7 @@
     ├── NotGrantedError          an agent without a login of its own
     └── StoreError               the database cannot be started, reached or understood
         ├── PlatformError        the bundled binaries cannot run on this machine
+        ├── ConnectionLostError  the connection broke; nothing was being committed
         └── OutcomeUnknownError  the connection broke while an event was being committed
 
 A message says where, what was expected, what came, and what to do next.
@@ -56,6 +57,10 @@ class StoreError(SecondOrderError):
 
 class PlatformError(StoreError):
     """The bundled database cannot run on this machine."""
+
+
+class ConnectionLostError(StoreError):
+    """The connection broke, or could not be made, while nothing was being committed."""
 
 
 class OutcomeUnknownError(StoreError):

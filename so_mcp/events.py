@@ -23,7 +23,9 @@ AgentNames = Annotated[list[str], Field(min_length=1, max_length=10_000)]
 
 
 class Event(BaseModel):
-    """enter: agents, room. exit: agents. state: entity, value; seen by room, audience or only by.
+    """One thing that happened.
+
+    enter: agents, room. exit: agents. state: entity, value; seen by room, audience or only by.
     say: speaker, room or audience, entity and value (or only text). tell: speaker, entity, value,
     and listeners, everyone or room. report: as tell, and about. announce: speaker, entity, value.
     """
@@ -236,17 +238,18 @@ def _logged(event: Event, where: str) -> LoggedEvent:
         raise InvalidEventError(f"{message} Example: {EXAMPLES[event.kind]}") from None
 
 
-def milliseconds(moment: int | str, what: str) -> int:
+def milliseconds(moment: object, what: str) -> int:
     """A moment as integer milliseconds since 1970: from such a number or from ISO 8601 text.
 
     Text without a time zone is read as local time, as `datetime.timestamp` does.
     """
     if isinstance(moment, str):
+        given = moment
         try:
-            moment = round(datetime.fromisoformat(moment).timestamp() * 1000)
+            moment = round(datetime.fromisoformat(given).timestamp() * 1000)
         except (ValueError, OverflowError):
             raise InvalidInputError(
-                f"{what}: expected a time such as 2026-11-29T10:00:00Z, got {shown(moment)}."
+                f"{what}: expected a time such as 2026-11-29T10:00:00Z, got {shown(given)}."
             ) from None
     if isinstance(moment, bool) or not isinstance(moment, int):
         raise InvalidInputError(f"{what}: expected milliseconds or ISO 8601 text, got {moment!r}.")

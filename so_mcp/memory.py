@@ -178,8 +178,10 @@ class Memory:
         *,
         missing: bool = False,
     ) -> list[FalseBelief]:
-        """Who is wrong: exactly at ``depth``, or at 1 and 2. Depth 1 is held against the truth,
-        deeper chains against what the other really believes."""
+        """Who is wrong: exactly at ``depth``, or at 1 and 2.
+
+        Depth 1 is held against the truth, deeper chains against what the other really believes.
+        """
         return self._questions.false_beliefs(depth, entity, agents, as_of, missing=missing)
 
     def who_knows(self, entity: str, as_of: int | str | None = None) -> Knowers:

@@ -74,7 +74,7 @@ def checked_text(text: object, what: str) -> str:
 
 def shown(name: str) -> str:
     """A name as it may stand in a message: escaped and cut, whatever it holds."""
-    return ascii(name) if len(name) <= 60 else f"{ascii(name[:60])}…"
+    return ascii(name) if len(name) <= 60 else f"{name[:60]!a}…"
 
 
 def near_names(name: str, among: Iterable[str], limit: int = 3) -> list[str]:

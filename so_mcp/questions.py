@@ -24,8 +24,10 @@ _EVER = 2**53
 
 @dataclass(frozen=True, slots=True)
 class SeenEvent:
-    """An event of the log, as answers name it. ``number`` is its place in the order of recording;
-    ``at`` is in milliseconds since 1970."""
+    """An event of the log, as answers name it.
+
+    ``number`` is its place in the order of recording, ``at`` in milliseconds since 1970.
+    """
 
     number: int
     at: int
@@ -35,6 +37,7 @@ class SeenEvent:
     entity: str | None
     value: str | None
     text: str | None
+    about: str | None
     witnesses: tuple[str, ...]
 
 
@@ -126,7 +129,7 @@ class Questions:
         event = self._sources([held])[0] if held is not None else None
         since = (-1, 0) if event is None else (event.at, event.number)
         agents = list(dict.fromkeys(names))
-        found = self._missed([[entity, agent, None, *since] for agent in agents], upto)
+        found = self._missed([[entity, agent, None, *since, None, False] for agent in agents], upto)
         missed = {agent: events for agent, events in zip(agents, found, strict=True) if events}
         value = None if held is None else held.value
         sentence = explanation(names, entity, held, event, missed)
@@ -256,9 +259,13 @@ class Questions:
         for belief, held in wrong:
             event = None if held is None else next(sources)
             since = (-1, 0) if event is None else (event.at, event.number)
-            # Deeper than 1 only what the next agent did witness can have changed its mind.
-            witness = belief.chain[1] if len(belief.chain) > 1 else None
-            questions.append([belief.entity, belief.chain[0], witness, *since])
+            # Deeper than 1 only what the next agent did witness can have changed its mind; and
+            # what it thinks of a third, a report can have changed.
+            depth = len(belief.chain)
+            witness = belief.chain[1] if depth > 1 else None
+            questions.append(
+                [belief.entity, belief.chain[0], witness, *since, belief.actual, depth > 2]
+            )
         missed = self._missed(questions, as_of)
         return [
             FalseBelief(b.chain, b.entity, b.believed, b.actual, b.verdict, events)
@@ -289,5 +296,5 @@ def _refuse_unknown(names: Sequence[str], everyone: Sequence[str]) -> None:
 def _seen(row: Row) -> SeenEvent:
     return SeenEvent(
         row["seq"], row["at"], row["kind"], row["actor"], row["room"], row["entity"],
-        row["value"], row["text"], tuple(row["witnesses"]),
+        row["value"], row["text"], row["about"], tuple(row["witnesses"]),
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from .database import Call, Conflict, Database, Row, Transaction
 from .embedded import FORMAT
-from .errors import ConflictError, InvalidEventError, StoreError
+from .errors import ConflictError, ConnectionLostError, InvalidEventError, StoreError
 from .events import Event, LoggedEvent, check_events
 from .names import counters_key, mind_key, near_names, shown, world_key
 from .route import Belief, Routed, route
@@ -79,12 +79,12 @@ class Recorder:
 
     def prepare(self) -> None:
         """Make the scenario if it does not exist; raises `ConflictError` for other settings."""
-        self._retrying(lambda transaction: self._current_world(transaction))
+        self._retrying(self._current_world)
 
     def world(self) -> World:
         """The world as it is now, read from the database."""
         self._world = None
-        return self._retrying(lambda transaction: self._current_world(transaction))
+        return self._retrying(self._current_world)
 
     def _refuse_the_past(self, events: Sequence[LoggedEvent]) -> None:
         dated = [(index, event) for index, event in enumerate(events) if event.at >= 0]
@@ -103,8 +103,12 @@ class Recorder:
 
         def rehearse(transaction: Transaction) -> None:
             world = _copy(self._current_world(transaction))
+            ids = [event.id for event in events if event.id is not None]
+            again = {event.id for event in self._recorded_under(transaction, ids)}
             transaction.unwatch()
             for index, event in enumerate(events):
+                if event.id in again:
+                    continue
                 try:
                     advance(world, _numbered(event, world, now))
                 except (ConflictError, InvalidEventError) as error:
@@ -138,10 +142,15 @@ class Recorder:
         self._retrying(attempt)
 
     def _retrying[T](self, attempt: Callable[[Transaction], T]) -> T:
+        lost = False
         for number in range(_ATTEMPTS):
             try:
                 with self._database.transaction(self._counters_key) as transaction:
                     return attempt(transaction)
+            except ConnectionLostError:
+                if lost:
+                    raise
+                lost = True  # nothing was being committed: look once more
             except Conflict:
                 self._world = None
                 # Jitter spreads the writers; the bound keeps a loser from waiting for long.
@@ -151,13 +160,20 @@ class Recorder:
             "row while this event waited. Nothing of it was written; record it again."
         )
 
+    def _recorded_under(
+        self, transaction: Transaction, ids: Sequence[str | None]
+    ) -> list[LoggedEvent]:
+        if not ids:
+            return []
+        call = Call(self._world_key, "world/events_by_id", {"ids": list(ids)})
+        [found] = transaction.read_all([call])
+        return [logged_event(row) for row in found]
+
     def _again(self, transaction: Transaction, event: LoggedEvent, record: Record) -> bool:
-        [found] = transaction.read_all(
-            [Call(self._world_key, "world/events_by_id", {"ids": [event.id]})]
-        )
+        found = self._recorded_under(transaction, [event.id])
         if not found:
             return False
-        earlier = logged_event(found[0])
+        [earlier] = found
         same = replace(event, seq=earlier.seq, at=earlier.at if event.at < 0 else event.at)
         if same != earlier:
             different = next(

@@ -62,8 +62,10 @@ def registrations(granted: Grant, config: Config) -> str:
     )
     return "\n".join(
         [
-            f"{granted.agent} can now read its own mind in scenario '{granted.scenario}', and "
-            f"nothing else. {kept}",
+            (
+                f"{granted.agent} can now read its own mind in scenario '{granted.scenario}', and "
+                f"nothing else. {kept}"
+            ),
             "",
             "Claude Code:",
             f"  {claude_code}",

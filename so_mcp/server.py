@@ -57,16 +57,16 @@ def build_server(source: Memory | AgentView) -> MCPServer[Any]:
         finally:
             source.close()
 
-    async def check_arguments(context: Any, call_next: Callable[[Any], Any]) -> Any:
+    async def check_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         """Refuse arguments that do not fit, in our words: the SDK drops unknown ones silently."""
-        if context.method == "tools/call" and isinstance(context.params, dict):
-            tool = by_name.get(str(context.params.get("name")))
-            arguments = context.params.get("arguments") or {}
+        if ctx.method == "tools/call" and isinstance(ctx.params, dict):
+            tool = by_name.get(str(ctx.params.get("name")))
+            arguments = ctx.params.get("arguments") or {}
             if tool is not None and (problem := _problem(tool, arguments)):
                 return CallToolResult(
                     content=[TextContent(type="text", text=problem)], is_error=True
                 )
-        return await call_next(context)
+        return await call_next(ctx)
 
     return MCPServer(
         name="so-mcp" if agent is None else "so-mcp-agent",

@@ -53,10 +53,10 @@ def happened(event: SeenEvent) -> str:
             return f"{who} set {event.entity} to {value}{where}"
         case "announce":
             return f"{who} announced {event.entity} to be {value}"
-        case "tell":
-            return f"{who} told them {event.entity} is {value}{where}"
-        case "report":
-            return f"{who} reported that somebody believes {event.entity} is {value}{where}"
+        case "tell" | "report":
+            hearers = listed([name for name in event.witnesses if name != event.actor])
+            whose = "" if event.about is None else f"{event.about} believes "
+            return f"{who} told {hearers} that {whose}{event.entity} is {value}{where}"
         case _:
             return f"{who} said {event.entity} is {value}{where}"
 

@@ -82,7 +82,7 @@ def test_another_mind_the_world_a_write_and_keys_are_refused(
         ("INFO", "keyspace"), ("SAVE",), ("SHUTDOWN",), ("EVAL", "return 1", "0"),
     ):
         refused(attacker, *command)
-    with pytest.raises(redis.exceptions.ResponseError, match="graph.RO_QUERY is to be executed"):
+    with pytest.raises(redis.exceptions.ResponseError, match=r"graph\.RO_QUERY is to be executed"):
         attacker.execute_command("GRAPH.RO_QUERY", own, "CREATE (:Belief {entity: 'x'})")
 
 

@@ -18,6 +18,7 @@ from logs import AGENTS, ENTITIES, agents, entities, logs, settings, values
 
 from so_mcp import Memory
 from so_mcp.database import Call
+from so_mcp.events import LoggedEvent
 from so_mcp.minds import ask_all
 from so_mcp.names import mind_key
 from so_mcp.recorder import belief_row
@@ -214,8 +215,6 @@ def write(memory: Memory, agent: str, beliefs: list[dict[str, Any]]) -> None:
 
 
 def test_a_belief_row_says_witnesses_only_where_they_are_not_the_members() -> None:
-    from so_mcp.events import LoggedEvent
-
     event = LoggedEvent(1, 5, "tell", actor="Ann", entity="ball", value="red")
     belief = Belief("Bob", Scope(("Ann", "Bob"), 1, 2), "ball", "red", "told")
     assert belief_row(belief, event, 1, ("Ann", "Bob"))["witnesses"] is None

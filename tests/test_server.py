@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from so_mcp import AgentView, Memory, __version__
+from so_mcp.embedded import EmbeddedStore, is_answering
 from so_mcp.server import build_server
 from so_mcp.tools import TOOLS, tools_for
 
@@ -254,7 +256,7 @@ def test_the_tool_list_is_as_snapshotted_and_small(
             tools = (await client.list_tools()).tools
         return json.dumps(
             [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools],
-            indent=1, ensure_ascii=False,
+            indent=1, ensure_ascii=False, sort_keys=True,
         ) + "\n"
 
     found = anyio.run(listed)
@@ -305,10 +307,6 @@ INITIALIZE = {
 def test_stdout_is_json_rpc_only_stderr_quiet_and_no_end_leaves_anything_behind(
     raw_server: subprocess.Popen[str], store_path: Path, end: str
 ) -> None:
-    import signal
-
-    from so_mcp.embedded import EmbeddedStore, is_answering
-
     greeting = exchange(raw_server, INITIALIZE)
     assert greeting["result"]["serverInfo"]["version"] == __version__
     assert raw_server.stdin is not None

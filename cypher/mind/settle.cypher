@@ -6,6 +6,7 @@
 // param:   since int   the step after which beliefs have not been settled yet
 
 MATCH (n:Active) WHERE n.step > $since
+WITH n
 MATCH (o:Active {entity: n.entity})
 WHERE (o.at < n.at OR (o.at = n.at AND o.step < n.step))
   AND n.min_depth <= o.min_depth

@@ -1,7 +1,8 @@
-// Events about an entity that one agent did not witness and another (or, with null, anyone) did.
+// Events about an entity that one agent did not witness and another (or, with null, anyone) did,
+// after a given one; with a value, only those that gave it.
 //
 // mode:    read
-// param:   questions list  [entity, agent who missed, agent who witnessed or null, at, seq] each
+// param:   questions list  [entity, who missed, who witnessed or null, at, seq, value or null, reports too] each
 // param:   limit     int   at most this many events a question, newest first
 // param:   as_of     int   ms; later events do not count
 // returns: question  int   which of the questions, from 0
@@ -13,13 +14,16 @@
 // returns: entity    str   what it is about
 // returns: value     str?  the value given
 // returns: text      str?  the words
+// returns: about     str?  whose belief was reported
 // returns: witnesses list  who witnessed it
 
 UNWIND range(0, size($questions) - 1) AS question
 WITH question, $questions[question] AS q
 MATCH (n:Entity {name: q[0]})
+WITH question, q, n
 MATCH (e:Event)-[:ABOUT]->(n)
 WHERE (e.at > q[3] OR (e.at = q[3] AND e.seq > q[4])) AND e.at <= $as_of
+  AND (q[5] IS NULL OR e.value = q[5]) AND (q[6] OR e.kind <> 'report')
 OPTIONAL MATCH (a:Agent)-[:WITNESSED]->(e)
 WITH question, q, e, a ORDER BY a.name
 WITH question, q, e, collect(a.name) AS witnesses
@@ -29,5 +33,5 @@ WITH question, collect([e, witnesses])[0..$limit] AS newest
 UNWIND newest AS pair
 WITH question, pair[0] AS e, pair[1] AS witnesses
 RETURN question, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.room AS room,
-       e.entity AS entity, e.value AS value, e.text AS text, witnesses
+       e.entity AS entity, e.value AS value, e.text AS text, e.about AS about, witnesses
 ORDER BY question, at DESC, seq DESC

@@ -11,16 +11,18 @@
 // returns: entity  str?   what it is about
 // returns: value   str?   the value given
 // returns: text    str?   the words
+// returns: about   str?   whose belief was reported
 // returns: witnesses list who witnessed it
 
 UNWIND range(0, size($beliefs) - 1) AS belief
 WITH belief, $beliefs[belief] AS b
 MATCH (e:Event {at: b[1]})
+WITH belief, b, e
 MATCH (a:Agent)-[w:WITNESSED]->(e) WHERE w.step = b[2] AND a.name = b[0]
 WITH belief, e
 MATCH (a:Agent)-[:WITNESSED]->(e)
 WITH belief, e, a ORDER BY a.name
 WITH belief, e, collect(a.name) AS witnesses
 RETURN belief, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.room AS room,
-       e.entity AS entity, e.value AS value, e.text AS text, witnesses
+       e.entity AS entity, e.value AS value, e.text AS text, e.about AS about, witnesses
 ORDER BY belief

@@ -1,0 +1,140 @@
+"""A wheel built through the sdist holds exactly what it should, and works away from the checkout."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import so_mcp
+from so_mcp.cypher import catalogue
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+INSIDE = ("tools", "cypher", "data")  # folders of the checkout that lie inside so_mcp in a wheel
+
+
+@dataclass(frozen=True)
+class Built:
+    """The files that git knows, and what was made of a copy of them."""
+
+    files: list[PurePosixPath]
+    sdist: Path
+    wheel: Path
+
+
+def run(*command: str, cwd: Path) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    copy = tmp_path_factory.mktemp("checkout")
+    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    files = [PurePosixPath(name) for name in listed.split("\0") if name and (ROOT / name).exists()]
+    for file in files:
+        (copy / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / file, copy / file, follow_symlinks=False)
+    run(sys.executable, "-m", "build", "--no-isolation", cwd=copy)
+    [sdist] = (copy / "dist").glob("*.tar.gz")
+    [wheel] = (copy / "dist").glob("*.whl")
+    return Built(files, sdist, wheel)
+
+
+@pytest.fixture(scope="module")
+def unpacked(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(built.wheel) as wheel:
+        wheel.extractall(folder)
+    return folder
+
+
+def python(folder: Path, code: str) -> str:
+    """Run code as after an install elsewhere: the wheel and its dependencies, no checkout.
+
+    Without `site` the checkout that is installed as editable here is not on the path.
+    """
+    path = [str(folder), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    return run(sys.executable, "-I", "-S", "-c", f"import sys; sys.path += {path}\n{code}", cwd=folder)
+
+
+def test_a_wheel_holds_exactly_the_package_its_tools_queries_and_data(built: Built) -> None:
+    info = f"so_mcp-{so_mcp.__version__}.dist-info"
+    expected = {
+        f"{info}/{name}"
+        for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt",
+                     "licenses/LICENSE")
+    }
+    for file in built.files:
+        if file.parts[0] in INSIDE:
+            expected.add(f"so_mcp/{file}")
+        elif file.parts[0] == "so_mcp" and not (ROOT / file).is_symlink():
+            expected.add(str(file))
+    with zipfile.ZipFile(built.wheel) as wheel:
+        assert sorted(wheel.namelist()) == sorted(expected)
+        assert wheel.read(f"{info}/top_level.txt").split() == [b"so_mcp"]
+
+
+def test_an_sdist_holds_each_file_once_and_no_half_of_the_tests(built: Built) -> None:
+    with tarfile.open(built.sdist) as sdist:
+        members = [PurePosixPath(member.name) for member in sdist if not member.isdir()]
+    folders = {member.parts[1] for member in members if len(member.parts) > 2}
+    assert folders == {"so_mcp", "so_mcp.egg-info", *INSIDE}
+    twice = [file for file in members if file.parts[1] == "so_mcp" and file.parts[2] in INSIDE]
+    assert twice == [], "the links were followed"
+
+
+def test_what_is_installed_works_away_from_the_checkout(unpacked: Path) -> None:
+    found = python(unpacked, (
+        "import so_mcp.tools, so_mcp.cypher.schema, so_mcp.data\n"
+        "from so_mcp.cli import main\n"
+        "for module in (so_mcp, so_mcp.tools, so_mcp.cypher, so_mcp.data): print(module.__file__)\n"
+        "print(len(so_mcp.cypher.catalogue()))\n"
+    ))
+    *modules, queries = found.splitlines()
+    assert [Path(module).parent for module in modules] == [
+        unpacked / "so_mcp", *(unpacked / "so_mcp" / name for name in INSIDE)
+    ]
+    assert int(queries) == len(catalogue())
+
+
+@pytest.mark.parametrize("name", [*INSIDE, "eval", "tests"])
+def test_a_module_of_a_users_own_name_is_not_taken(name: str, unpacked: Path) -> None:
+    assert python(unpacked, (
+        f"try:\n    import {name}\nexcept ModuleNotFoundError as error:\n    print(error.name)\n"
+    )) == f"{name}\n"
+
+
+def test_the_folders_inside_the_package_are_links_in_git() -> None:
+    staged = run("git", "ls-files", "--stage", "so_mcp", cwd=ROOT)
+    links = re.findall(r"^120000 \w+ 0\t(.+)$", staged, re.MULTILINE)
+    assert {link: (ROOT / link).readlink().as_posix() for link in links} == {
+        f"so_mcp/{name}": f"../{name}" for name in INSIDE
+    }
+
+
+def test_each_file_that_says_the_version_says_the_same() -> None:
+    said = {"pyproject.toml": PROJECT["project"]["version"]}
+    if (server := ROOT / "server.json").exists():
+        described = json.loads(server.read_text("utf-8"))
+        said["server.json"] = described["version"]
+        for number, package in enumerate(described["packages"]):
+            said[f"server.json, packages[{number}]"] = package["version"]
+    if (changes := ROOT / "CHANGELOG.md").exists():
+        newest = re.search(r"^## \W*(\d[^\s\]]*)", changes.read_text("utf-8"), re.MULTILINE)
+        said["CHANGELOG.md"] = newest[1] if newest else None
+    assert said == dict.fromkeys(said, so_mcp.__version__)
