@@ -14,8 +14,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+
+from eval import results
+from so_mcp import AgentView, Memory
 from so_mcp.cypher import Column, Query, catalogue
 from so_mcp.cypher.schema import SCHEMA, Graph
+from so_mcp.embedded import EmbeddedStore
+from so_mcp.server import build_server
 
 ROOT = Path(__file__).resolve().parents[1]
 RENEW = "make docs"
@@ -148,4 +154,61 @@ def _read(file: Path) -> str:
         return ""
 
 
-DOCUMENTS = [Document("cypher/README.md", catalogue_text)]
+def tools_text() -> str:
+    """List the tools as a client of each mode is served them."""
+    return "\n".join(
+        f"**{title}**\n\n" + _table(("tool", "arguments", "what it answers"), _served(mode))
+        for mode, title in (
+            ("supervisor", "Supervisor"), ("agent", "Agent (`SO_AGENT` set; its own mind only)")
+        )
+    )
+
+
+def _served(mode: str) -> list[tuple[str, ...]]:
+    source = (
+        Memory("docs") if mode == "supervisor" else AgentView("Docs", "docs", EmbeddedStore(ROOT))
+    )  # neither connects to anything until it is asked something
+    rows = []
+    for tool in anyio.run(build_server(source).list_tools):
+        required = tool.input_schema.get("required", [])
+        arguments = ", ".join(
+            f"`{name}`" if name in required else f"`{name}?`"
+            for name in tool.input_schema.get("properties", {})
+        )
+        rows.append((f"`{tool.name}`", arguments, tool.description or ""))
+    return rows
+
+
+def hitom_text() -> str:
+    """Show the scores that ``python -m eval hitom --save`` measured last."""
+    found = results.load("hitom")
+    lines = {
+        "this memory": found, **found["ablations"],
+    }
+    columns = ("all", "0", "1", "2", "3", "4")
+    rows: list[tuple[str, ...]] = [
+        (name, key, *(f"{right} / {total}" for right, total in (scores[key][c] for c in columns)))
+        for name, scores in lines.items()
+        for key in ("reference", "released")
+    ]
+    head = ("", "labels", "all", *(f"order {order}" for order in columns[1:]))
+    return _table(head, rows)
+
+
+def speed_text() -> str:
+    """Show the figures that ``python -m eval speed --save`` measured last."""
+    rows = [
+        (name, f"{figure['p50']:.3f}", f"{figure['p99']:.3f}",
+         f"{figure['ratio']:.2f} x" if "ratio" in figure else "",
+         f"{figure['growth']:.2f} x" if "growth" in figure else "")
+        for name, figure in results.load("speed").items()
+    ]
+    return _table(("", "p50 ms", "p99 ms", "to its floor", "to 100 events"), rows)
+
+
+DOCUMENTS = [
+    Document("cypher/README.md", catalogue_text),
+    Document("README.md", tools_text, "tools"),
+    Document("README.md", hitom_text, "hitom"),
+    Document("README.md", speed_text, "speed"),
+]

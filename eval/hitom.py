@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval import results as kept
 from eval import stories
 from so_mcp import Memory
 
@@ -207,6 +208,7 @@ def text(items: Sequence[Item], found: dict[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what `run` reads."""
     parser.add_argument("--json", action="store_true", help="print the scores as JSON alone")
+    parser.add_argument("--save", action="store_true", help="keep them for the README")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -218,6 +220,8 @@ def run(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 1
     found = results(items, answer(items))
+    if args.save:
+        kept.save("hitom", found)
     if args.json:
         print(json.dumps(found))
     else:

@@ -21,19 +21,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from eval import results
 from so_mcp import Memory
 
 ENTITIES = [f"entity-{number}" for number in range(10)]
 WITNESSES = (5, 16, 32)
 DEPTHS = (1, 2, 4, 6)
 SIZES = (100, 10_000)
-TARGETS = {"event, 5 witnesses": (3.0, 2.0), "read": (2.0, 1.7), "growth": (1.3, None)}
 Figures = dict[str, dict[str, float]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``python -m eval speed``."""
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
+    parser.add_argument("--save", action="store_true", help="keep them for the README")
     parser.add_argument("--rounds", type=int, default=400, help="samples of each (default 400)")
     parser.add_argument("--events", type=int, default=SIZES[-1], help="size of the large scenario")
 
@@ -42,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     """Measure, and print a table or JSON."""
     with tempfile.TemporaryDirectory(prefix="so-") as folder:
         figures = measure(Path(folder) / "store", args.rounds, args.events)
+    if args.save:
+        results.save("speed", figures)
     if args.json:
         print(json.dumps(figures, indent=2))
     else:
@@ -59,10 +62,10 @@ def measure(path: Path, rounds: int, events: int) -> Figures:
     for name, figure in figures.items():
         base = "six creates" if name.startswith("event") else "RETURN 1"
         if name not in ("PING", "RETURN 1", "six creates"):
-            figure["ratio"] = figure["p50"] / figures[base]["p50"]
+            figure["ratio"] = round(figure["p50"] / figures[base]["p50"], 2)
     for depth in DEPTHS:
         small, large = (f"read, depth {depth}, {size} events" for size in (SIZES[0], events))
-        figures[large]["growth"] = figures[large]["p50"] / figures[small]["p50"]
+        figures[large]["growth"] = round(figures[large]["p50"] / figures[small]["p50"], 2)
     return figures
 
 
@@ -157,8 +160,8 @@ def _sampled(cases: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list
 def _figures(times: list[float]) -> dict[str, float]:
     ordered = sorted(times)
     return {
-        "p50": ordered[len(ordered) // 2] * 1000,
-        "p99": ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)] * 1000,
+        "p50": round(ordered[len(ordered) // 2] * 1000, 3),
+        "p99": round(ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)] * 1000, 3),
     }
 
 

@@ -1,0 +1,132 @@
+"""The README: every code block runs, every generated part is what the code and the runs say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from eval import docs
+from so_mcp.config import from_environment
+from so_mcp.cypher.schema import SCHEMA
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+BIN = Path(sys.executable).parent
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+
+
+def blocks(language: str) -> list[str]:
+    return [text for found, text in BLOCKS if found == language]
+
+
+def tools_of(command: str, args: list[str], env: dict[str, str], path: Path) -> list[str]:
+    """Start a registration; `so-mcp` is found where a reader's PATH would find it."""
+
+    async def main() -> list[str]:
+        program = str(BIN / command) if command == "so-mcp" else command
+        parameters = StdioServerParameters(
+            command=program, args=args, env={**env, "FALKORDB_LITE_PATH": str(path)}
+        )
+        async with Client(parameters) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    return anyio.run(main)
+
+
+def test_every_block_is_of_a_kind_that_a_test_runs() -> None:
+    assert {language for language, _ in BLOCKS} == {"sh", "mermaid", "python", "json", "text"}
+
+
+def test_the_python_blocks_run_one_after_the_other_and_print_what_they_say(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FALKORDB_LITE_PATH", str(store_path))
+    scope: dict[str, object] = {}
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), scope)
+        said = re.findall(r"^# (.+)$", block, flags=re.MULTILINE)
+        assert capsys.readouterr().out.splitlines() == said
+
+
+def commands() -> Iterator[str]:
+    for block in blocks("sh"):
+        yield from filter(None, block.splitlines())
+
+
+def test_the_shell_blocks_hold_only_what_is_tried_here() -> None:
+    programs = {line.split()[0] for line in commands()}
+    assert programs == {"make", "claude", "so-mcp"}
+
+
+def test_the_two_commands_run_the_demo_and_the_suite() -> None:
+    for target, recipe in (("demo", "-m so_mcp demo"), ("test", "-m pytest")):
+        assert f"make {target}" in list(commands())
+        shown = subprocess.run(
+            ["make", "-n", "-o", ".venv/.ready", target], cwd=ROOT, capture_output=True,
+            text=True, check=True,
+        ).stdout
+        assert shown.split("\n", 1)[0] == f".venv/bin/python {recipe}"
+
+
+def test_the_registrations_for_claude_code_start(store_path: Path) -> None:
+    for line in commands():
+        if line.startswith("claude mcp add"):
+            words = shlex.split(line)
+            split = words.index("--")
+            env = dict(word.split("=", 1) for word in words[4:split] if "=" in word)
+            command, *args = words[split + 1 :]
+            served = tools_of(command, args, env, store_path)
+            assert ("my_beliefs" in served) is ("SO_AGENT" in env)
+        elif line.startswith("so-mcp"):
+            done = subprocess.run(
+                [BIN / "so-mcp", *shlex.split(line)[1:]], capture_output=True, text=True,
+                env={"FALKORDB_LITE_PATH": str(store_path)}, check=True,
+            )
+            assert "claude mcp add shipping -e SO_AGENT=Shipping" in done.stdout
+
+
+def test_the_registrations_in_json_start(store_path: Path) -> None:
+    for block in blocks("json"):
+        registration = json.loads(block)
+        assert set(registration) <= {"mcpServers", "servers"}
+        [servers] = registration.values()
+        [server] = servers.values()
+        assert server.pop("type", "stdio") == "stdio"
+        assert "record" in tools_of(server["command"], server["args"], server["env"], store_path)
+
+
+def test_what_is_generated_is_what_the_code_and_the_runs_say() -> None:
+    assert docs.check(docs.DOCUMENTS, docs.ROOT) == 0
+
+
+def test_the_variables_of_the_table_are_those_that_are_read() -> None:
+    source = (ROOT / "so_mcp" / "config.py").read_text("utf-8")
+    read = set(re.findall(r'env\.get\("(\w+)"\)', source))
+    table = set(re.findall(r"^\| `(\w+)` \|", README, flags=re.MULTILINE))
+    assert {name for name in table if name.startswith(("SO_", "FALKORDB_"))} == read
+    assert {v["name"] for v in json.loads((ROOT / "server.json").read_text("utf-8"))
+            ["packages"][0]["environmentVariables"]} == read
+    assert from_environment({}).scenario == "support"
+
+
+def test_the_map_of_the_graphs_names_what_is_there() -> None:
+    [picture] = blocks("text")
+    labels = {node.label for graph in SCHEMA.values() for node in graph.nodes}
+    types = {one.type for graph in SCHEMA.values() for one in graph.relationships}
+    assert set(re.findall(r"\(:(\w+)", picture)) <= labels
+    assert set(re.findall(r"\[:(\w+)", picture)) == types
+
+
+def test_the_registrys_marker_names_the_server() -> None:
+    name = json.loads((ROOT / "server.json").read_text("utf-8"))["name"]
+    assert f"mcp-name: {name}" in README
