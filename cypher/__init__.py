@@ -49,6 +49,7 @@ class Query:
     params: tuple[Column, ...]
     returns: tuple[Column, ...]
     text: str
+    declared: dict[str, tuple[type, bool]]  # the parameters' types, and whether they may be null
 
     def render(self, params: Mapping[str, Any]) -> str:
         """The query with its parameters, as the engine gets it.
@@ -57,21 +58,14 @@ class Query:
         declared, is missing, or whose type is not the declared one, at any depth: the client
         library writes every other type raw into the query.
         """
-        declared = [column.name for column in self.params]
-        if params.keys() != set(declared):
-            raise TypeError(f"{self.name}: parameters are {declared}, got {list(params)}")
+        if params.keys() != self.declared.keys():
+            raise TypeError(f"{self.name}: parameters are {[*self.declared]}, got {[*params]}")
         header = ["CYPHER"]
-        for column in self.params:
-            value = params[column.name]
-            if value is None:
-                fits = column.nullable
-            else:
-                fits = type(value) is TYPES[column.type] and _storable(value)
-            if not fits:
-                raise TypeError(
-                    f"{self.name}: ${column.name} must be {column.type}, got {value!r}"
-                )
-            header.append(f"{column.name}={stringify_param_value(value)}")
+        for name, (wanted, nullable) in self.declared.items():
+            value = params[name]
+            if not (nullable if value is None else type(value) is wanted and _storable(value)):
+                raise TypeError(f"{self.name}: ${name} must be {wanted.__name__}, got {value!r}")
+            header.append(f"{name}={stringify_param_value(value)}")
         return f"{' '.join(header)}\n{self.text}" if params else self.text
 
 
@@ -130,6 +124,7 @@ def parse(graph: str, stem: str, text: str) -> Query:
 
     mode: Literal["read", "write"] = "read" if modes == ["read"] else "write"
     allow = TYPES.__contains__
-    return Query(
-        name, graph, mode, " ".join(summary), columns("param", allow), columns("returns", allow), text
-    )
+    params = columns("param", allow)
+    declared = {column.name: (TYPES[column.type], column.nullable) for column in params}
+    returns = columns("returns", allow)
+    return Query(name, graph, mode, " ".join(summary), params, returns, text, declared)

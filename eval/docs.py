@@ -168,7 +168,7 @@ def _served(mode: str) -> list[tuple[str, ...]]:
     source = (
         Memory("docs") if mode == "supervisor" else AgentView("Docs", "docs", EmbeddedStore(ROOT))
     )  # neither connects to anything until it is asked something
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for tool in anyio.run(build_server(source).list_tools):
         required = tool.input_schema.get("required", [])
         arguments = ", ".join(
