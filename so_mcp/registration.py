@@ -66,6 +66,11 @@ def registrations(granted: Grant, config: Config) -> str:
                 f"{granted.agent} can now read its own mind in scenario '{granted.scenario}', and "
                 f"nothing else. {kept}"
             ),
+            *(
+                []
+                if granted.lasting
+                else ["The server keeps no aclfile: this login lasts until it is restarted."]
+            ),
             "",
             "Claude Code:",
             f"  {claude_code}",
