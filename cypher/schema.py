@@ -92,6 +92,14 @@ SCHEMA = {
             Relationship("WITNESSED", "Agent", ("Event",), "Took it in.", {
                 "step": "its number among the events that reached that mind",
             }),
+            Relationship("TOLD", "Agent", ("Agent",), "Passed testimony on: one for every hearer.", {
+                "seq": "the event by which it was told",
+                "at": "when that happened, ms",
+                "entity": "what it was about",
+                "value": "the value told",
+                "public": "whether it was told to a room or to everyone",
+                "trusted": "whether the hearer believed it",
+            }),
             Relationship("ABOUT", "Event", ("Entity",), "What it gives a value of.", {}),
         ),
     ),

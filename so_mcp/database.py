@@ -6,7 +6,7 @@ slow or cut off must not happen again behind the caller's back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -65,8 +65,11 @@ class Database:
 
     def command(self, *parts: str | int) -> Any:
         """One plain command of the supervisor's, such as ACL SETUSER."""
-        with self._connection() as connection:
-            return self._send(connection, [tuple(str(part) for part in parts)])[0]
+        return self.commands([tuple(str(part) for part in parts)])[0]
+
+    def commands(self, commands: list[tuple[str, ...]]) -> list[Any]:
+        """Several plain commands in one packet: they run even if we are gone before the answer."""
+        return self._send_anew(commands)
 
     def read(self, graph: str, query: str, **params: Any) -> list[Row]:
         """Run one read of the catalogue. A graph that does not exist yet is empty."""
@@ -170,13 +173,22 @@ class Transaction:
         """Give up without writing."""
         self._database._send(self._connection, [("UNWATCH",)])  # noqa: SLF001 - the two are one
 
-    def commit(self, counters: dict[str, int], calls: Sequence[Call]) -> None:
-        """Write the counters and run every call, all or nothing. Raises `Conflict`."""
+    def commit(
+        self,
+        counters: dict[str, int],
+        calls: Sequence[Call],
+        lifetimes: Mapping[str, int] | None = None,
+    ) -> None:
+        """Write the counters and run every call, all or nothing. Raises `Conflict`.
+
+        ``lifetimes``: keys that the calls make, and after how many seconds they go by themselves.
+        """
         changed = [str(part) for pair in counters.items() for part in pair]
         commands = [
             ("MULTI",),
             ("HSET", self._watched, *changed),
             *(call.command() for call in calls),
+            *(("EXPIRE", key, str(seconds)) for key, seconds in (lifetimes or {}).items()),
             ("EXEC",),
         ]
         try:
@@ -188,7 +200,7 @@ class Transaction:
             ) from error
         if results is None:
             raise Conflict
-        for call, result in zip(calls, results[1:], strict=True):
+        for call, result in zip(calls, results[1:], strict=False):
             if isinstance(result, redis_errors.ResponseError):
                 raise StoreError(
                     f"{call.query} failed inside a transaction ({result}); the mind "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from typing import Any, Self
 
 from . import briefing as _briefing
@@ -13,6 +15,7 @@ from .database import Database, supervisor_database
 from .embedded import EmbeddedStore
 from .errors import InvalidInputError
 from .events import Event
+from .forks import SECONDS_TO_LIVE, forked
 from .grants import Grant, grant
 from .minds import Held, moment
 from .names import normal_name
@@ -49,7 +52,6 @@ class Memory:
         username: str | None = None,
         password: str | None = None,
     ) -> None:
-        self.scenario = normal_name(scenario, "scenario")
         settings = None
         if policy is not None or rooms is not None:
             settings = _settings(policy, rooms)
@@ -59,8 +61,12 @@ class Memory:
         else:
             self.store = EmbeddedStore(store_path(path or os.environ.get("FALKORDB_LITE_PATH")))
         self.database: Database = supervisor_database(self.store)
-        self._recorder = Recorder(self.database, self.scenario, settings)
-        self._questions = Questions(self.database, self.scenario)
+        self._open(normal_name(scenario, "scenario"), settings)
+
+    def _open(self, scenario: str, settings: Settings | None, lifetime: int | None = None) -> None:
+        self.scenario = scenario
+        self._recorder = Recorder(self.database, scenario, settings, lifetime)
+        self._questions = Questions(self.database, scenario)
         self._writing = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -211,6 +217,14 @@ class Memory:
     def entities(self) -> list[str]:
         """Every entity, in the order of naming."""
         return self._questions.entities()
+
+    @contextmanager
+    def fork(self) -> Iterator[Memory]:
+        """A copy of this scenario to try events on; gone when the block ends."""
+        with forked(self.database, self.scenario) as name:
+            fork = copy(self)
+            fork._open(name, None, SECONDS_TO_LIVE)  # noqa: SLF001 - it is one of us
+            yield fork
 
     # Keeping it --------------------------------------------------------------------------------
 

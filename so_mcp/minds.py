@@ -16,6 +16,7 @@ from .events import milliseconds
 from .names import mind_key, normal_name
 
 MAX_CHAINS = 20_000
+EVER = 2**53  # beyond every step and every moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +129,4 @@ def _beliefs_call(
     params: dict[str, Any] = {"entity": entity, "chains": [_question(chain) for chain in chains]}
     if as_of is None:
         return Call(key, "mind/beliefs", params)
-    return Call(key, "mind/beliefs_as_of", {**params, "as_of": as_of})
+    return Call(key, "mind/beliefs_as_of", {**params, "as_of": as_of, "upto": EVER})

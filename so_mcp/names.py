@@ -18,6 +18,7 @@ from .errors import InvalidInputError, InvalidNameError
 
 MAX_NAME = 200
 MAX_TEXT = 20_000
+_FORK = "\x1f"
 _JOINERS = "\u200c\u200d"  # within emoji, and within words of several scripts
 _NEAR = 80  # of 100: "maya"/"Maya" and "refnd"/"refund" are near, "Ann"/"Bob" are not
 
@@ -86,19 +87,34 @@ def near_names(name: str, among: Iterable[str], limit: int = 3) -> list[str]:
     return [other for _, _, other in found]
 
 
+def fork_name(scenario: str, token: str) -> str:
+    """A fork of a scenario: to every function here a scenario like any other.
+
+    What separates the two is a character that no name can hold, so a fork is nobody's scenario.
+    """
+    return f"{scenario}{_FORK}{token}"
+
+
 def world_key(scenario: str) -> str:
     """The graph that holds the log: what happened, and who saw it."""
-    return f"so:{{{quote(scenario, safe='')}}}:world"
+    return f"{_prefix(scenario)}:world"
 
 
 def mind_key(scenario: str, agent: str) -> str:
-    """The graph that holds one agent's mind. The braces keep a scenario in one hash slot."""
-    return f"so:{{{quote(scenario, safe='')}}}:mind:{quote(agent, safe='')}"
+    """The graph that holds one agent's mind."""
+    return f"{_prefix(scenario)}:mind:{quote(agent, safe='')}"
 
 
 def counters_key(scenario: str) -> str:
     """A hash: how many events there are, and how many of them reached each mind."""
-    return f"so:{{{quote(scenario, safe='')}}}:counters"
+    return f"{_prefix(scenario)}:counters"
+
+
+def _prefix(scenario: str) -> str:
+    """What the keys of a scenario begin with; the braces keep it and its forks in one hash slot."""
+    name, _, fork = scenario.partition(_FORK)
+    prefix = f"so:{{{quote(name, safe='')}}}"
+    return f"{prefix}:fork:{fork}" if fork else prefix
 
 
 def database_user(agent: str) -> str:

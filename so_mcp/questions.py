@@ -13,13 +13,12 @@ from typing import Any, Literal
 
 from .database import Call, Database, Row
 from .errors import InvalidInputError, UnknownNameError
-from .minds import Held, ask, ask_all, chain_of, moment
+from .minds import EVER, Held, ask, ask_all, chain_of, moment
 from .names import near_names, normal_name, shown, world_key
 from .wording import explanation
 
 MISSED_AT_MOST = 5
 MAX_DEPTH = 4
-_EVER = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,7 @@ class Questions:
         params = {
             "questions": questions,
             "limit": MISSED_AT_MOST,
-            "as_of": _EVER if as_of is None else as_of,
+            "as_of": EVER if as_of is None else as_of,
         }
         [rows] = self._database.read_all([Call(self._world, "world/missed", params)])
         found: list[list[SeenEvent]] = [[] for _ in questions]

@@ -56,8 +56,18 @@ class Record:
 class Recorder:
     """Writes the events of one scenario."""
 
-    def __init__(self, database: Database, scenario: str, settings: Settings | None) -> None:
-        """``settings`` None: those the scenario has, or the defaults for a new one."""
+    def __init__(
+        self,
+        database: Database,
+        scenario: str,
+        settings: Settings | None,
+        lifetime: int | None = None,
+    ) -> None:
+        """``settings`` None: those the scenario has, or the defaults for a new one.
+
+        ``lifetime``: of a fork, the seconds after which minds made in it go by themselves.
+        """
+        self._lifetime = lifetime
         self._database = database
         self._scenario = scenario
         self._settings = settings
@@ -134,7 +144,9 @@ class Recorder:
             calls = self._calls(numbered, world, changes, routed)
             counters = {_SEQ: numbered.seq, _AT: numbered.at}
             counters.update({_MIND + agent: world.agents[agent] for agent in routed.witnesses})
-            transaction.commit(counters, calls)
+            made = [mind_key(self._scenario, agent) for agent in changes.agents]
+            lifetimes = None if self._lifetime is None else dict.fromkeys(made, self._lifetime)
+            transaction.commit(counters, calls, lifetimes)
             self._world = world
             record.events.append(Recorded(numbered, routed.witnesses))
             if known is not None:
@@ -254,6 +266,8 @@ class Recorder:
         ]
         calls += [Call(here, "world/name_entity", {"name": name}) for name in changes.entities]
         calls.append(self._log(event, world, routed.witnesses))
+        if event.kind == "tell":
+            calls.append(self._told(event, routed))
         for stay in changes.left:
             calls.append(Call(here, "world/leave", {
                 "agent": stay.agent, "room": stay.room, "since": stay.since,
@@ -278,6 +292,15 @@ class Recorder:
             for belief in routed.beliefs
         ]
         return calls + self._settling(event, world, routed.witnesses)
+
+    def _told(self, event: LoggedEvent, routed: Routed) -> Call:
+        believers = {b.mind for b in routed.beliefs if b.scope.min_depth == 1}
+        listeners = [[a, a in believers] for a in routed.witnesses if a != event.actor]
+        public = event.everyone or not event.audience
+        return Call(self._world_key, "world/told", {
+            "speaker": event.actor, "listeners": listeners, "seq": event.seq, "at": event.at,
+            "entity": event.entity, "value": event.value, "public": public,
+        })
 
     def _settling(self, event: LoggedEvent, world: World, witnesses: tuple[str, ...]) -> list[Call]:
         due = [

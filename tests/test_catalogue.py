@@ -79,7 +79,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "mind/belief": {"entity": "coin", "rest": ["Eve"], "between": [], "last": "Eve", "depth": 2},
     "mind/beliefs": {"entity": None, "chains": [[[], [], None, 1], [["Eve"], [], "Eve", 2]]},
     "mind/beliefs_as_of": {
-        "entity": "coin", "chains": [[["Eve"], [], "Eve", 2]], "as_of": END,
+        "entity": "coin", "chains": [[["Eve"], [], "Eve", 2]], "as_of": END, "upto": 0,
     },
     "mind/contents": {},
     "mind/people": {},
@@ -126,6 +126,7 @@ STARTS: dict[str, list[str]] = {
     "world/leave": ["index Agent"],
     "world/locate_in_container": ["index Entity", "index Entity"],
     "world/locate_in_room": ["index Room", "index Entity"],
+    "world/told": ["index Agent", "index Agent"],
     "world/log": ["index Agent", "index Entity"],
     "world/log_truth": ["index Agent", "index Entity"],
     "world/events": ["index Event"],

@@ -4,6 +4,7 @@
 // param:   entity  str?   only this entity; null: all
 // param:   chains  list   [rest, between, last, depth] each, as in mind/belief
 // param:   as_of   int    ms; later events do not count
+// param:   upto    int    of those at exactly that time, only the mind's steps up to this one
 // returns: chain   int    which of the chains, from 0
 // returns: entity  str    what the belief is about
 // returns: value   str?   null: unknown
@@ -16,7 +17,8 @@
 // returns: witnesses list who took part, as it appeared to this mind
 
 MATCH (b:Belief)
-WHERE b.at <= $as_of AND ($entity IS NULL OR b.entity = $entity)
+WHERE (b.at < $as_of OR (b.at = $as_of AND b.step <= $upto))
+  AND ($entity IS NULL OR b.entity = $entity)
 UNWIND range(0, size($chains) - 1) AS chain
 WITH b, chain, $chains[chain] AS c
 WHERE b.min_depth <= c[3] AND (b.max_depth IS NULL OR b.max_depth >= c[3])

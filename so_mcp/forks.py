@@ -1,0 +1,61 @@
+"""Forks: a copy of a scenario to try events on, gone again afterwards.
+
+What a plan would do is found by doing it, through the same engine, to a copy. A fork's keys carry
+a time to live from the moment they exist: the database itself removes what a crash left behind.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .database import Database
+from .errors import StoreError
+from .names import counters_key, fork_name, mind_key, world_key
+
+SECONDS_TO_LIVE = 600
+_ATTEMPTS = 20
+
+
+@contextmanager
+def forked(database: Database, scenario: str) -> Iterator[str]:
+    """The name of a fork of ``scenario``, for as long as the block lasts.
+
+    Raises `StoreError` if writers never paused long enough for a consistent copy.
+    """
+    for _ in range(_ATTEMPTS):
+        fork = fork_name(scenario, secrets.token_hex(8))
+        try:
+            if _copy(database, scenario, fork):
+                yield fork
+                return
+        finally:
+            database.command("DEL", *_keys(database, fork))
+    raise StoreError(
+        f"a fork of the scenario could not be made: others wrote to it {_ATTEMPTS} times while it "
+        "was copied. Nothing was changed; try again when fewer events come in."
+    )
+
+
+def _keys(database: Database, scenario: str) -> list[str]:
+    """The keys of a scenario as it is now, its world last: from it the others are known."""
+    agents = [row["name"] for row in database.read(world_key(scenario), "world/agents")]
+    minds = [mind_key(scenario, agent) for agent in agents]
+    return [*minds, counters_key(scenario), world_key(scenario)]
+
+
+def _copy(database: Database, scenario: str, fork: str) -> bool:
+    """Copy every key in one packet; whether nobody wrote meanwhile."""
+    counters = counters_key(scenario)
+    before = database.command("HGET", counters, "seq")
+    if before is None:
+        return True  # nothing has happened yet: a fork of nothing is empty too
+    prefix, prefix_of_fork = (world_key(name).removesuffix("world") for name in (scenario, fork))
+    commands: list[tuple[str, ...]] = []
+    for key in reversed(_keys(database, scenario)):
+        copy = prefix_of_fork + key.removeprefix(prefix)
+        verb = "COPY" if key == counters else "GRAPH.COPY"
+        commands += [(verb, key, copy), ("EXPIRE", copy, str(SECONDS_TO_LIVE))]
+    commands.append(("HGET", counters, "seq"))
+    return bool(database.commands(commands)[-1] == before)
