@@ -18,7 +18,7 @@ from .events import Event
 from .forks import SECONDS_TO_LIVE, forked
 from .grants import Grant, grant
 from .minds import Held, moment
-from .names import normal_name
+from .names import counters_key, normal_name
 from .questions import Explanation, FalseBelief, Knowers, Questions
 from .recorder import Record, Recorder
 from .verify import Difference, verify
@@ -209,6 +209,11 @@ class Memory:
         return _briefing.briefing(
             self.database, self.scenario, agent, talking_to, moment(as_of)
         )
+
+    def step(self) -> int:
+        """The number of the newest event; 0 when nothing has happened yet."""
+        found = self.database.command("HGET", counters_key(self.scenario), "seq")
+        return 0 if found is None else int(found)
 
     def agents(self) -> list[str]:
         """Every agent, in the order of naming."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -27,8 +28,9 @@ from .errors import InvalidInputError, SecondOrderError
 from .memory import Memory
 from .names import near_names, shown
 from .tools import Tool, tools_for
-from .tools.answers import Answer
 from .view import AgentView
+
+Format = Literal["concise", "detailed"]
 
 _SUPERVISOR = (
     "SecondOrder remembers who witnessed what in scenario {scenario}, and so who believes what "
@@ -102,16 +104,22 @@ def serve() -> None:
 def _served(tool: Tool, source: Memory | AgentView) -> ServedTool:
     """A tool as the SDK serves it: its function bound to ``source``, run beside the event loop."""
 
+    def call(response_format: Format = "concise", **arguments: Any) -> CallToolResult:
+        answer = tool.function(source, **arguments)
+        answer.step = source.step()
+        data = answer.model_dump(mode="json")
+        text = answer.text() if response_format == "concise" else _json(data)
+        return CallToolResult(
+            content=[TextContent(type="text", text=text)], structured_content=data
+        )
+
     async def run(**arguments: Any) -> CallToolResult:
-        call = functools.partial(tool.function, source, **arguments)
         try:
-            answer: Answer = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+            return await anyio.to_thread.run_sync(
+                functools.partial(call, **arguments), abandon_on_cancel=True
+            )
         except SecondOrderError as error:
             raise ToolError(str(error)) from error
-        return CallToolResult(
-            content=[TextContent(type="text", text=answer.text())],
-            structured_content=answer.model_dump(mode="json"),
-        )
 
     hints = get_type_hints(tool.function, include_extras=True)
     returns = Annotated[CallToolResult, hints.pop("return")]
@@ -119,6 +127,11 @@ def _served(tool: Tool, source: Memory | AgentView) -> ServedTool:
         parameter.replace(annotation=hints[name])
         for name, parameter in list(inspect.signature(tool.function).parameters.items())[1:]
     ]
+    parameters.append(
+        inspect.Parameter(
+            "response_format", inspect.Parameter.KEYWORD_ONLY, default="concise", annotation=Format
+        )
+    )
     run.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": returns}
     served = ServedTool.from_function(
@@ -133,23 +146,36 @@ def _served(tool: Tool, source: Memory | AgentView) -> ServedTool:
             open_world_hint=False,
         ),
     )
-    served.parameters = _slim(served.parameters, nulls=False)
+    served.parameters = _slim(served.parameters)
     if served.fn_metadata.output_schema is not None:
-        served.fn_metadata.output_schema = _slim(served.fn_metadata.output_schema, nulls=True)
+        served.fn_metadata.output_schema = _outline(served.fn_metadata.output_schema)
     return served
 
 
-def _slim(schema: Any, *, nulls: bool) -> Any:
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _outline(schema: dict[str, Any]) -> dict[str, Any]:
+    """The names and kinds of an answer's fields; what is inside a list or object shows in it."""
+    kept = {}
+    for name, field in schema["properties"].items():
+        kinds = [option.get("type", "object") for option in field.get("anyOf", [field])]
+        kept[name] = {"type": kinds[0] if len(kinds) == 1 else kinds}
+    return {"type": "object", "properties": kept, "required": schema["required"]}
+
+
+def _slim(schema: Any) -> Any:
     """A JSON schema without what costs a context and tells nothing: titles, null defaults.
 
-    Optional arguments are left out rather than null (``nulls=False``); answers do hold nulls.
+    Optional arguments are left out rather than null.
     """
     if isinstance(schema, list):
-        return [_slim(item, nulls=nulls) for item in schema]
+        return [_slim(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
-        key: _slim(value, nulls=nulls)
+        key: _slim(value)
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and (key, value) != ("default", None)
     }
@@ -157,7 +183,7 @@ def _slim(schema: Any, *, nulls: bool) -> Any:
     if options is None:
         return kept
     null = {"type": "null"}
-    real = [option for option in options if option != null or nulls]
+    real = [option for option in options if option != null]
     if all(option.keys() == {"type"} for option in real):
         types = [option["type"] for option in real]
         return {"type": types if len(types) > 1 else types[0], **kept}

@@ -14,7 +14,7 @@ from .config import ServerAddress
 from .database import agent_database
 from .embedded import EmbeddedStore
 from .minds import Held, ask, ask_all, chain_of
-from .names import database_user, normal_name
+from .names import database_user, mind_key, normal_name
 
 
 class AgentView:
@@ -35,6 +35,11 @@ class AgentView:
     def close(self) -> None:
         """Give back what is held."""
         self.database.close()
+
+    def step(self) -> int:
+        """My own number of the newest event that left something in my mind; 0 for an empty mind."""
+        [row] = self.database.read(mind_key(self.scenario, self.agent), "mind/step") or [{"step": 0}]
+        return int(row["step"])
 
     def my_beliefs(self, entity: str | None = None) -> list[Held]:
         """What I believe, of one entity or all."""

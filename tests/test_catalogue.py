@@ -1,8 +1,7 @@
 """Every query of the catalogue is what its header says, on the real engine; and all of them are used.
 
-The tests of one query carry its name. Whoever adds a query adds, here: parameters that find
-something in the story (EXAMPLES, for a read), where its plan starts (STARTS), and a question that
-sends it (`ask_everything`).
+The tests of one query carry its name. Whoever adds a query adds what it is tried with to
+``queries.py``.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ import pytest
 from falkordb.query_result import QueryResult
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from queries import AGENTS, EXAMPLES, MIND, STARTS, STORY, ask_everything
 
-from so_mcp import AgentView, Memory
+from so_mcp import Memory
 from so_mcp.cypher import GRAPHS, TYPES, Query, catalogue, parse
 from so_mcp.cypher.schema import SCHEMA
 from so_mcp.errors import StoreError
@@ -38,103 +38,6 @@ each_write = pytest.mark.parametrize(
     "query", [query for query in QUERIES if query.mode == "write"], ids=lambda query: query.name
 )
 
-# The story: every kind of event, every field, both kinds of room, testimony of all sorts, and so
-# many events that every mind and the world have been settled, twice.
-START = 1_700_000_000_000  # its first moment, ms
-AGENTS = ("Ann", "Bob", "Cho", "Dia", "Eve")
-_EVENTS: list[dict[str, Any]] = [
-    {"kind": "enter", "agents": list(AGENTS[:4]), "room": "chat"},
-    {"kind": "enter", "agents": ["Ann", "Bob", "Cho"], "room": "hall", "place": True,
-     "id": "arrival"},
-    {"kind": "state", "entity": "keys", "value": "on the table", "room": "hall", "by": "Ann",
-     "located_in": "hall", "text": "Ann puts them down."},
-    {"kind": "state", "entity": "coin", "value": "in the box", "audience": ["Ann", "Dia"],
-     "located_in": "box"},
-    {"kind": "state", "entity": "keys", "value": "in the box", "room": "hall",
-     "located_in": "box", "id": "move-1"},
-    {"kind": "exit", "agents": ["Bob"], "room": "hall"},
-    {"kind": "state", "entity": "lamp", "value": "lit", "room": "hall", "located_in": "hall"},
-    {"kind": "exit", "agents": ["Ann"], "room": "hall"},
-    {"kind": "enter", "agents": ["Eve"], "room": "hall"},
-    {"kind": "tell", "speaker": "Ann", "listeners": ["Bob", "Dia"], "entity": "keys",
-     "value": "lost"},
-    {"kind": "tell", "speaker": "Cho", "everyone": True, "entity": "coin", "value": "found"},
-    {"kind": "report", "speaker": "Bob", "about": "Ann", "entity": "keys",
-     "value": "on the table", "room": "chat"},
-    {"kind": "announce", "speaker": "Dia", "entity": "meeting", "value": "Friday"},
-    {"kind": "say", "speaker": "Cho", "room": "chat", "text": "Good morning."},
-    {"kind": "say", "speaker": "Cho", "entity": "meeting", "value": None, "audience": ["Ann"]},
-    *({"kind": "say", "speaker": AGENTS[number % 3], "room": "chat", "text": "Listen.",
-       "entity": ("keys", "coin", "meeting")[number % 3], "value": f"value {number}",
-       "id": f"line-{number}"} for number in range(70)),
-    {"kind": "report", "speaker": "Ann", "about": "Eve", "entity": "coin", "value": "gone",
-     "room": "chat", "text": "Eve thinks it is gone.", "id": "report-1"},
-]
-STORY = [event | {"happened_at": START + 1000 * n} for n, event in enumerate(_EVENTS)]
-END = START + 1000 * len(STORY)
-
-# Parameters with which each read finds something in the story; a mind's query is asked of Bob's.
-MIND = "Bob"
-EXAMPLES: dict[str, dict[str, Any]] = {
-    "mind/belief": {"entity": "coin", "rest": ["Eve"], "between": [], "last": "Eve", "depth": 2},
-    "mind/beliefs": {"entity": None, "chains": [[[], [], None, 1], [["Eve"], [], "Eve", 2]]},
-    "mind/beliefs_as_of": {
-        "entity": "coin", "chains": [[["Eve"], [], "Eve", 2]], "as_of": END, "upto": 0,
-    },
-    "mind/contents": {},
-    "mind/people": {},
-    "world/agents": {},
-    "world/departures": {},
-    "world/entities": {},
-    "world/events": {"after": 0},
-    "world/events_by_id": {"ids": ["arrival", "move-1", "report-1", "new"]},
-    "world/locations": {},
-    "world/missed": {"questions": [["keys", "Eve", "Bob", -1, 0, None, True]], "limit": 50, "as_of": END},
-    "world/presence": {},
-    "world/rooms": {},
-    "world/scenario": {},
-    "world/sources": {"beliefs": [["Ann", START + 2000, 3], ["Bob", START + 11_000, 8]]},
-    "world/truths": {"entity": None},
-    "world/truths_as_of": {"entity": "keys", "as_of": END},
-}
-
-# Where a query's plan starts, in order: "index X" looks nodes of X up, "all X" goes through every
-# one. A query that is not named starts from nothing: it only creates.
-STARTS: dict[str, list[str]] = {
-    # A mind's frontier is small, whatever its history.
-    "mind/belief": ["index Active"],
-    "mind/beliefs": ["all Active"],
-    "mind/people": ["all Active"],
-    "mind/settle": ["index Active", "all Active"],
-    # An earlier time is rarely asked about, and an index on history costs every event.
-    "mind/beliefs_as_of": ["all Belief"],
-    "mind/contents": ["all Belief"],
-    # The whole list is wanted.
-    "world/agents": ["all Agent"],
-    "world/entities": ["all Entity"],
-    "world/rooms": ["all Room"],
-    "world/presence": ["all Room"],
-    "world/locations": ["all Entity"],
-    # There is one scenario in a world.
-    "world/scenario": ["all Scenario"],
-    "world/begin_chapter": ["all Scenario"],
-    "world/departures": ["all Scenario", "all Room"],
-    # The frontier of the log is about as long as the list of entities.
-    "world/truths": ["all Truth"],
-    "world/settle": ["all Truth", "all Truth"],
-    "world/enter": ["index Agent", "index Room"],
-    "world/leave": ["index Agent"],
-    "world/locate_in_container": ["index Entity", "index Entity"],
-    "world/locate_in_room": ["index Room", "index Entity"],
-    "world/told": ["index Agent", "index Agent"],
-    "world/log": ["index Agent", "index Entity"],
-    "world/log_truth": ["index Agent", "index Entity"],
-    "world/events": ["index Event"],
-    "world/events_by_id": ["index Event"],
-    "world/truths_as_of": ["index Event"],
-    "world/missed": ["index Entity"],
-    "world/sources": ["index Event"],
-}
 _SCAN = re.compile(r"(Index|Label) Scan \| \(\w*:(\w+)\)")
 
 
@@ -173,24 +76,6 @@ def played(server_path: Path) -> Iterator[Played]:
         ask_everything(memory, observe)
         memory.database.observers.remove(observe)
         yield Played(memory, sent)
-
-
-def ask_everything(memory: Memory, observe: Any) -> None:
-    """Everything that the product can be asked, now and as of an earlier time."""
-    memory.record(STORY[4:5])  # its id was recorded before
-    for as_of in (None, END):
-        memory.explain(["Bob", "Ann"], "keys", as_of)
-        memory.false_beliefs(as_of=as_of)
-        memory.context_for("Bob", "Ann", as_of)
-    memory.entities()
-    memory.verify()
-    memory.grant("Bob")
-    with AgentView("Bob", memory.scenario, memory.store) as view:
-        view.database.observers.append(observe)
-        view.who_is_misinformed()
-    with Memory(memory.scenario, path=memory.store.path) as again:  # it has no copy of the world
-        again.database.observers.append(observe)
-        again.record(STORY[4:5])
 
 
 def placeholders(query: Query) -> dict[str, Any]:
@@ -264,13 +149,13 @@ def test_it_can_be_explained_and_starts_where_it_should(query: Query, played: Pl
         f"{'index' if how == 'Index' else 'all'} {label}" for how, label in _SCAN.findall(plan)
     ]
     assert plan.count("Scan") == len(starts), f"this test cannot read the plan\n{plan}"
-    assert starts == STARTS.get(query.name, []), f"correct the query, or STARTS here\n{plan}"
+    assert starts == STARTS.get(query.name, []), f"correct the query, or STARTS in queries.py\n{plan}"
 
 
 @each_read
 def test_a_read_returns_the_columns_and_types_it_declares(query: Query, played: Played) -> None:
     assert query.name in EXAMPLES, (
-        f"{query.name} is new: add parameters with which it finds something to EXAMPLES in {__file__}"
+        f"{query.name} is new: add parameters with which it finds something to EXAMPLES in queries.py"
     )
     reply = played.send("GRAPH.RO_QUERY", query, EXAMPLES[query.name], "--compact")
     found = QueryResult(None, reply)
@@ -291,7 +176,7 @@ def test_a_write_is_refused_where_only_reads_may_run(query: Query, played: Playe
 @each_query
 def test_it_is_sent_by_the_product(query: Query, played: Played) -> None:
     assert query.name in played.sent, (
-        f"nothing that ask_everything does in {__file__} sends {query.name}: ask what needs it "
+        f"nothing that ask_everything does in queries.py sends {query.name}: ask what needs it "
         "there, or delete the query"
     )
 

@@ -17,9 +17,15 @@ NamesByName = dict[str, list[str]]
 
 
 class Answer(BaseModel):
-    """Every answer says which scenario it is about."""
+    """Every answer says which scenario it is about, as of which step, and whether it was cut.
+
+    ``step`` is set when it is sent: the number of the newest event; for an agent the newest of
+    its own mind.
+    """
 
     scenario: str
+    step: int = 0
+    cut: bool = False
 
     def text(self) -> str:
         """The same as one short text."""
@@ -161,6 +167,7 @@ class FalseBeliefsAnswer(Answer):
         cut = found[:limit]
         return cls(
             scenario=scenario,
+            cut=len(cut) < len(found),
             total=len(found),
             shown=len(cut),
             wrong=[

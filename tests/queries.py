@@ -1,0 +1,130 @@
+"""What each query of the catalogue is tried with: a new query needs a line here.
+
+One that returns something finds it in the story (EXAMPLES), one that looks nodes up says where its
+plan starts (STARTS), and every one is sent by something that `ask_everything` asks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from so_mcp import AgentView, Memory
+
+# The story: every kind of event, every field, both kinds of room, testimony of all sorts, and so
+# many events that every mind and the world have been settled, twice.
+START = 1_700_000_000_000  # its first moment, ms
+AGENTS = ("Ann", "Bob", "Cho", "Dia", "Eve")
+_EVENTS: list[dict[str, Any]] = [
+    {"kind": "enter", "agents": list(AGENTS[:4]), "room": "chat"},
+    {"kind": "enter", "agents": ["Ann", "Bob", "Cho"], "room": "hall", "place": True,
+     "id": "arrival"},
+    {"kind": "state", "entity": "keys", "value": "on the table", "room": "hall", "by": "Ann",
+     "located_in": "hall", "text": "Ann puts them down."},
+    {"kind": "state", "entity": "coin", "value": "in the box", "audience": ["Ann", "Dia"],
+     "located_in": "box"},
+    {"kind": "state", "entity": "keys", "value": "in the box", "room": "hall",
+     "located_in": "box", "id": "move-1"},
+    {"kind": "exit", "agents": ["Bob"], "room": "hall"},
+    {"kind": "state", "entity": "lamp", "value": "lit", "room": "hall", "located_in": "hall"},
+    {"kind": "exit", "agents": ["Ann"], "room": "hall"},
+    {"kind": "enter", "agents": ["Eve"], "room": "hall"},
+    {"kind": "tell", "speaker": "Ann", "listeners": ["Bob", "Dia"], "entity": "keys",
+     "value": "lost"},
+    {"kind": "tell", "speaker": "Cho", "everyone": True, "entity": "coin", "value": "found"},
+    {"kind": "report", "speaker": "Bob", "about": "Ann", "entity": "keys",
+     "value": "on the table", "room": "chat"},
+    {"kind": "announce", "speaker": "Dia", "entity": "meeting", "value": "Friday"},
+    {"kind": "say", "speaker": "Cho", "room": "chat", "text": "Good morning."},
+    {"kind": "say", "speaker": "Cho", "entity": "meeting", "value": None, "audience": ["Ann"]},
+    *({"kind": "say", "speaker": AGENTS[number % 3], "room": "chat", "text": "Listen.",
+       "entity": ("keys", "coin", "meeting")[number % 3], "value": f"value {number}",
+       "id": f"line-{number}"} for number in range(70)),
+    {"kind": "report", "speaker": "Ann", "about": "Eve", "entity": "coin", "value": "gone",
+     "room": "chat", "text": "Eve thinks it is gone.", "id": "report-1"},
+]
+STORY = [event | {"happened_at": START + 1000 * n} for n, event in enumerate(_EVENTS)]
+END = START + 1000 * len(STORY)
+
+# Parameters with which each read finds something in the story; a mind's query is asked of Bob's.
+MIND = "Bob"
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "mind/belief": {"entity": "coin", "rest": ["Eve"], "between": [], "last": "Eve", "depth": 2},
+    "mind/beliefs": {"entity": None, "chains": [[[], [], None, 1], [["Eve"], [], "Eve", 2]]},
+    "mind/beliefs_as_of": {
+        "entity": "coin", "chains": [[["Eve"], [], "Eve", 2]], "as_of": END, "upto": 0,
+    },
+    "mind/contents": {},
+    "mind/people": {},
+    "mind/step": {},
+    "world/agents": {},
+    "world/departures": {},
+    "world/entities": {},
+    "world/events": {"after": 0},
+    "world/events_by_id": {"ids": ["arrival", "move-1", "report-1", "new"]},
+    "world/locations": {},
+    "world/missed": {"questions": [["keys", "Eve", "Bob", -1, 0, None, True]], "limit": 50, "as_of": END},
+    "world/presence": {},
+    "world/rooms": {},
+    "world/scenario": {},
+    "world/sources": {"beliefs": [["Ann", START + 2000, 3], ["Bob", START + 11_000, 8]]},
+    "world/truths": {"entity": None},
+    "world/truths_as_of": {"entity": "keys", "as_of": END},
+}
+
+# Where a query's plan starts, in order: "index X" looks nodes of X up, "all X" goes through every
+# one. A query that is not named starts from nothing: it only creates.
+STARTS: dict[str, list[str]] = {
+    # A mind's frontier is small, whatever its history.
+    "mind/belief": ["index Active"],
+    "mind/beliefs": ["all Active"],
+    "mind/people": ["all Active"],
+    "mind/step": ["all Active"],
+    "mind/settle": ["index Active", "all Active"],
+    # An earlier time is rarely asked about, and an index on history costs every event.
+    "mind/beliefs_as_of": ["all Belief"],
+    "mind/contents": ["all Belief"],
+    # The whole list is wanted.
+    "world/agents": ["all Agent"],
+    "world/entities": ["all Entity"],
+    "world/rooms": ["all Room"],
+    "world/presence": ["all Room"],
+    "world/locations": ["all Entity"],
+    # There is one scenario in a world.
+    "world/scenario": ["all Scenario"],
+    "world/begin_chapter": ["all Scenario"],
+    "world/departures": ["all Scenario", "all Room"],
+    # The frontier of the log is about as long as the list of entities.
+    "world/truths": ["all Truth"],
+    "world/settle": ["all Truth", "all Truth"],
+    "world/enter": ["index Agent", "index Room"],
+    "world/leave": ["index Agent"],
+    "world/locate_in_container": ["index Entity", "index Entity"],
+    "world/locate_in_room": ["index Room", "index Entity"],
+    "world/told": ["index Agent", "index Agent"],
+    "world/log": ["index Agent", "index Entity"],
+    "world/log_truth": ["index Agent", "index Entity"],
+    "world/events": ["index Event"],
+    "world/events_by_id": ["index Event"],
+    "world/truths_as_of": ["index Event"],
+    "world/missed": ["index Entity"],
+    "world/sources": ["index Event"],
+}
+
+
+def ask_everything(memory: Memory, observe: Any) -> None:
+    """Everything that the product can be asked, now and as of an earlier time."""
+    memory.record(STORY[4:5])  # its id was recorded before
+    for as_of in (None, END):
+        memory.explain(["Bob", "Ann"], "keys", as_of)
+        memory.false_beliefs(as_of=as_of)
+        memory.context_for("Bob", "Ann", as_of)
+    memory.entities()
+    memory.verify()
+    memory.grant("Bob")
+    with AgentView("Bob", memory.scenario, memory.store) as view:
+        view.database.observers.append(observe)
+        view.who_is_misinformed()
+        view.step()
+    with Memory(memory.scenario, path=memory.store.path) as again:  # it has no copy of the world
+        again.database.observers.append(observe)
+        again.record(STORY[4:5])
