@@ -19,8 +19,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from falkordb.helpers import stringify_param_value
-
 GRAPHS = ("world", "mind")
 TYPES = {"str": str, "int": int, "bool": bool, "list": list}
 _LARGEST = 2**53  # beyond it the engine's index is wrong, and beyond 64 bits it saturates silently
@@ -54,31 +52,42 @@ class Query:
     def render(self, params: Mapping[str, Any]) -> str:
         """The query with its parameters, as the engine gets it.
 
-        The only place where values become text. Raises `TypeError` for a parameter that is not
-        declared, is missing, or whose type is not the declared one, at any depth: the client
-        library writes every other type raw into the query.
+        Raises `TypeError` for a parameter that is not declared, is missing, or is not of the
+        declared type, at any depth.
         """
         if params.keys() != self.declared.keys():
             raise TypeError(f"{self.name}: parameters are {[*self.declared]}, got {[*params]}")
         header = ["CYPHER"]
         for name, (wanted, nullable) in self.declared.items():
             value = params[name]
-            if not (nullable if value is None else type(value) is wanted and _storable(value)):
+            fits = nullable if value is None else type(value) is wanted
+            literal = _literal(value) if fits else None
+            if literal is None:
                 raise TypeError(f"{self.name}: ${name} must be {wanted.__name__}, got {value!r}")
-            header.append(f"{name}={stringify_param_value(value)}")
+            header.append(f"{name}={literal}")
         return f"{' '.join(header)}\n{self.text}" if params else self.text
 
 
-def _storable(value: object) -> bool:
-    if type(value) is str:
-        return "\x00" not in value
-    if type(value) is list:
-        return all(_storable(item) for item in value)
-    if type(value) is dict:
-        return all(type(key) is str and _storable(item) for key, item in value.items())
-    if type(value) is int:
-        return -_LARGEST <= value <= _LARGEST
-    return value is None or type(value) is bool
+def _literal(value: Any) -> str | None:
+    """A value as Cypher text; None for what the engine cannot keep as it is.
+
+    The only place where values become text. Of a string only backslash and quote are escaped: the
+    engine takes everything else as it stands, but for NUL, which would cut the query off.
+    """
+    kind = type(value)  # exactly: a subclass may print itself as anything
+    if kind is str:
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return None if "\x00" in value else f'"{escaped}"'
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value) if -_LARGEST <= value <= _LARGEST else None
+    if kind is list:
+        items = [_literal(item) for item in value]
+        return None if None in items else f"[{','.join(items)}]"  # type: ignore[arg-type]
+    return None
 
 
 @cache

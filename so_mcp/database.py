@@ -6,6 +6,7 @@ slow or cut off must not happen again behind the caller's back.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -36,6 +37,9 @@ class Call(NamedTuple):
         query = catalogue()[self.query]
         verb = "GRAPH.RO_QUERY" if query.mode == "read" else "GRAPH.QUERY"
         return (verb, self.graph, query.render(self.params), "--compact")
+
+
+_LOADING_SECONDS = 600.0  # ten thousand minds load in eleven seconds
 
 
 class Conflict(Exception):  # noqa: N818 - not an error: the caller looks again and retries
@@ -107,6 +111,8 @@ class Database:
         except BaseException as error:
             # Whatever cut us off may have left half a conversation on this connection.
             connection.disconnect()
+            if isinstance(error, redis_errors.BusyLoadingError):
+                self._client = None  # somebody started it again: connect anew, which waits
             if isinstance(error, redis_errors.RedisError | OSError):
                 raise _translated(error) from error
             raise
@@ -119,6 +125,7 @@ class Database:
             try:
                 if self._client is None:
                     self._client = self._connect()
+                    _wait_until_loaded(self._client)
                 pool = self._client.connection.connection_pool
                 return pool, pool.get_connection()
             except redis_errors.RedisError as error:
@@ -154,10 +161,11 @@ class Transaction:
         self._connection = connection
         self._watched = watched
 
-    def watch(self) -> dict[str, int]:
-        """Start watching, and return the counters under the watched key."""
+    def watch(self, key: str | None = None) -> dict[str, int]:
+        """Start watching, and return the counters under the watched key; or those under another."""
+        key = key or self._watched
         _, flat = self._database._send(  # noqa: SLF001 - the two are one
-            self._connection, [("WATCH", self._watched), ("HGETALL", self._watched)]
+            self._connection, [("WATCH", key), ("HGETALL", key)]
         )
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
         return {name: int(number) for name, number in pairs}
@@ -178,15 +186,18 @@ class Transaction:
         counters: dict[str, int],
         calls: Sequence[Call],
         lifetimes: Mapping[str, int] | None = None,
+        first: Sequence[tuple[str, ...]] = (),
     ) -> None:
         """Write the counters and run every call, all or nothing. Raises `Conflict`.
 
         ``lifetimes``: keys that the calls make, and after how many seconds they go by themselves.
+        ``first``: plain commands that go before, such as DEL and RENAME of whole graphs.
         """
         changed = [str(part) for pair in counters.items() for part in pair]
+        before = [*first, *([("HSET", self._watched, *changed)] if changed else [])]
         commands = [
             ("MULTI",),
-            ("HSET", self._watched, *changed),
+            *before,
             *(call.command() for call in calls),
             *(("EXPIRE", key, str(seconds)) for key, seconds in (lifetimes or {}).items()),
             ("EXEC",),
@@ -200,13 +211,17 @@ class Transaction:
             ) from error
         if results is None:
             raise Conflict
-        for call, result in zip(calls, results[1:], strict=False):
+        for command, result in zip(before, results, strict=False):
             if isinstance(result, redis_errors.ResponseError):
+                raise StoreError(f"{command[0]} failed inside a transaction ({result}).")
+        for call, result in zip(calls, results[len(before):], strict=False):
+            # An error may stand in a result's place, or at its end when it came while running.
+            failed = result if isinstance(result, redis_errors.ResponseError) else result[-1]
+            if isinstance(failed, redis_errors.ResponseError):
                 raise StoreError(
-                    f"{call.query} failed inside a transaction ({result}); the mind "
+                    f"{call.query} failed inside a transaction ({failed}); the mind "
                     f"{call.graph} may lack what the log holds. Run: so-mcp verify"
                 )
-            QueryResult(None, result)  # raises for an error that the engine reports in its reply
 
 
 def supervisor_database(store: EmbeddedStore | ServerAddress) -> Database:
@@ -257,6 +272,20 @@ def _client(store: EmbeddedStore, username: str, password: str) -> falkordb.Falk
         password=password,
         retry=Retry(NoBackoff(), 0),
     )
+
+
+def _wait_until_loaded(client: falkordb.FalkorDB) -> None:
+    """A server that was just started first reads its append-only file."""
+    deadline = time.monotonic() + _LOADING_SECONDS
+    while True:
+        try:
+            client.connection.ping()
+        except redis_errors.BusyLoadingError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _rows(call: Call, reply: Any) -> list[Row]:

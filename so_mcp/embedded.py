@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import secrets
+import shlex
 import signal
 import socket
 import stat
@@ -110,7 +111,7 @@ class EmbeddedStore:
         if not file.exists():
             raise NotGrantedError(
                 f"Agent {shown(agent)} has no login in the store at {self.path}. "
-                f"Whoever supervises it runs: so-mcp grant {shown(agent)}"
+                f"Whoever supervises it runs: so-mcp grant {shlex.quote(agent)}"
             )
         return database_user(agent), _read_json(file)["password"]
 
@@ -193,7 +194,7 @@ class EmbeddedStore:
         self._wait_until_answering()
 
     def _configuration(self, module: str, data: Path) -> str:
-        quoted = {key: json.dumps(str(value)) for key, value in {
+        quoted = {key: json.dumps(str(value), ensure_ascii=False) for key, value in {
             "dir": data,
             "unixsocket": self.socket_path,
             "aclfile": self.path / "users.acl",
@@ -206,7 +207,7 @@ class EmbeddedStore:
             f"{settings}\n"
             "port 0\nunixsocketperm 700\ndaemonize yes\n"
             'appendonly yes\nappendfsync everysec\nsave ""\nhz 100\n'
-            f"loadmodule {json.dumps(module)} {_MODULE_ARGUMENTS}\n"
+            f"loadmodule {json.dumps(module, ensure_ascii=False)} {_MODULE_ARGUMENTS}\n"
         )
 
     def _wait_until_answering(self) -> None:
@@ -240,7 +241,7 @@ class _Fd:
 
 
 def is_answering(socket_path: str) -> bool:
-    """Whether a server answers on the socket and has finished loading."""
+    """Whether a server is there. It may still be loading: it says so only to who has a login."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(10)
         try:

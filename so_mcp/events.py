@@ -6,6 +6,7 @@ event is refused with the field, what was expected and an example; nothing of it
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import InvalidEventError, InvalidInputError
-from .names import checked_text, normal_name, shown
+from .names import checked_text, near_names, normal_name, shown
 
 EventKind = Literal["enter", "exit", "state", "say", "tell", "report", "announce"]
 _LAST_MILLISECOND = 253_402_300_799_999  # 9999-12-31, the last moment an ISO date can name
@@ -123,6 +124,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 
 
+def _example(kind: str) -> str:
+    """As a caller writes it, in JSON; and what an error always says."""
+    return f"{json.dumps(EXAMPLES[kind], ensure_ascii=False)}. Nothing was recorded."
+
+
 def check_events(events: Iterable[Event | Mapping[str, Any]]) -> list[LoggedEvent]:
     """Turn what a caller gave into events of the log, not yet numbered (``seq`` 0).
 
@@ -131,7 +137,7 @@ def check_events(events: Iterable[Event | Mapping[str, Any]]) -> list[LoggedEven
     if isinstance(events, Event | Mapping | str) or not isinstance(events, Iterable):
         raise InvalidEventError(
             f"events: expected a list of events, got {type(events).__name__}. "
-            f"Example: [{EXAMPLES['say']}]"
+            f"Example: [{_example('say')}]"
         )
     return [_checked(event, f"events[{index}]") for index, event in enumerate(events)]
 
@@ -168,24 +174,30 @@ def _checked(given: Event | Mapping[str, Any], where: str) -> LoggedEvent:
 def _parsed(given: object, where: str) -> Event:
     if not isinstance(given, Mapping):
         raise InvalidEventError(
-            f"{where}: expected an object, got {type(given).__name__}. Example: {EXAMPLES['say']}"
+            f"{where}: expected an object, got {type(given).__name__}. Example: {_example('say')}"
         )
     try:
         return Event.model_validate(dict(given))
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
+        # A field that does not exist explains one that is missing.
+        problems = sorted(error.errors(include_url=False), key=lambda p: p["type"] == "missing")
+        problem = problems[0]
         field = ".".join(str(part) for part in problem["loc"]) or "event"
         kind = given.get("kind")
-        example = EXAMPLES[kind if isinstance(kind, str) and kind in EXAMPLES else "say"]
+        kind = kind if isinstance(kind, str) and kind in EXAMPLES else "say"
         if problem["type"] == "extra_forbidden":
-            expected = f"no such field; fields are {', '.join(Event.model_fields)}"
+            near = near_names(field, Event.model_fields)
+            hint = f"did you mean {' or '.join(near)}? " if near else ""
+            expected = f"no such field; {hint}fields are {', '.join(Event.model_fields)}"
         elif field == "kind":
             expected = f"expected one of {', '.join(get_args(EventKind))}"
         else:
             expected = problem["msg"].replace("Input should be", "expected")
+            if problem["type"] == "string_type" and isinstance(problem["input"], int | float):
+                expected += f", write {json.dumps(str(problem['input']))}"
         got = "nothing" if problem["type"] == "missing" else _brief(problem["input"])
         raise InvalidEventError(
-            f"{where}.{field}: {expected}; got {got}. Example: {example}"
+            f"{where}.{field}: {expected}; got {got}. Example: {_example(kind)}"
         ) from None
 
 
@@ -194,7 +206,7 @@ def _wrong(
 ) -> InvalidEventError:
     return InvalidEventError(
         f"{where}.{field}: {what} (kind '{kind}'); expected {' or '.join(instead)}. "
-        f"Example: {EXAMPLES[kind]}"
+        f"Example: {_example(kind)}"
     )
 
 
@@ -235,7 +247,7 @@ def _logged(event: Event, where: str) -> LoggedEvent:
         )
     except InvalidInputError as error:
         message = str(error) if str(error).startswith(where) else f"{where}.{error}"
-        raise InvalidEventError(f"{message} Example: {EXAMPLES[event.kind]}") from None
+        raise InvalidEventError(f"{message} Example: {_example(event.kind)}") from None
 
 
 def milliseconds(moment: object, what: str) -> int:

@@ -8,9 +8,10 @@ key patterns of the access rules are globs: an agent called ``*`` must not match
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterable
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from rapidfuzz import fuzz, process
 
@@ -19,6 +20,7 @@ from .errors import InvalidInputError, InvalidNameError
 MAX_NAME = 200
 MAX_TEXT = 20_000
 _FORK = "\x1f"
+_WORLD_KEY = re.compile(r"so:\{([^{}:]+)\}:world")
 _JOINERS = "\u200c\u200d"  # within emoji, and within words of several scripts
 _NEAR = 80  # of 100: "maya"/"Maya" and "refnd"/"refund" are near, "Ann"/"Bob" are not
 
@@ -74,17 +76,23 @@ def checked_text(text: object, what: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as it may stand in a message: escaped and cut, whatever it holds."""
-    return ascii(name) if len(name) <= 60 else f"{name[:60]!a}…"
+    """A name as it may stand in a message: quoted, cut, and what cannot be printed escaped."""
+    return repr(name) if len(name) <= 60 else f"{name[:60]!r}…"
 
 
 def near_names(name: str, among: Iterable[str], limit: int = 3) -> list[str]:
     """Existing names that ``name`` may be a slip of, nearest first. Nothing is ever merged."""
-    folded = {other: other.casefold() for other in among if other != name}
+    folded = {other: _folded(other) for other in among if other != name}
     found = process.extract(
-        name.casefold(), folded, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=limit
+        _folded(name), folded, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=limit
     )
     return [other for _, _, other in found]
+
+
+def _folded(name: str) -> str:
+    """Without case, accents and widths: what a slip of the pen leaves alike."""
+    decomposed = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 def fork_name(scenario: str, token: str) -> str:
@@ -93,6 +101,17 @@ def fork_name(scenario: str, token: str) -> str:
     What separates the two is a character that no name can hold, so a fork is nobody's scenario.
     """
     return f"{scenario}{_FORK}{token}"
+
+
+def name_of(scenario: str) -> str:
+    """What a scenario is called; of a fork, what the one it was made from is."""
+    return scenario.partition(_FORK)[0]
+
+
+def scenario_of(key: str) -> str | None:
+    """The scenario whose world is under a key; None for a mind, for a fork, or anything else."""
+    found = _WORLD_KEY.fullmatch(key)
+    return None if found is None else unquote(found[1])
 
 
 def world_key(scenario: str) -> str:

@@ -11,11 +11,13 @@ import os
 import re
 import shlex
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 from .config import DEFAULT_SCENARIO, Config, store_path
 from .grants import Grant
+from .names import name_digest
 
 _PASSWORD = "FALKORDB_PASSWORD"  # noqa: S105 - the variable's name
 
@@ -27,8 +29,15 @@ def command() -> str:
 
 
 def server_name(agent: str) -> str:
-    """A name for the host's list: letters, digits and hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", agent.casefold()).strip("-") or "so-agent"
+    """A name for the host's list, in letters, digits and hyphens.
+
+    Two agents share one only when their names differ in nothing but case.
+    """
+    plain = unicodedata.normalize("NFKD", agent.casefold())
+    name = re.sub(r"[^a-z0-9]+", "-", plain.encode("ascii", "ignore").decode()).strip("-")
+    if name == agent.casefold():
+        return name
+    return f"{name or 'agent'}-{name_digest(agent)[:6]}"
 
 
 def environment(agent: str | None, scenario: str, config: Config) -> dict[str, str]:

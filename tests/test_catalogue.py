@@ -301,7 +301,7 @@ EVERY_TYPE = parse("mind", "every_type", (
     "// returns: all    list  all of them\n\nRETURN [$text, $number, $truth, $many, $maybe] AS all"
 ))
 RIGHT: dict[str, Any] = {
-    "text": "a", "number": 2**53, "truth": False, "many": [["b", 1, None], True, {"c": -1}],
+    "text": "a", "number": 2**53, "truth": False, "many": [["b", 1, None], True, ["c", -1]],
     "maybe": None,
 }
 
@@ -327,7 +327,7 @@ def test_right_parameters_reach_the_engine_as_they_are(played: Played) -> None:
         ("number", 2**53 + 1), ("number", -(2**53) - 1), ("truth", 1), ("truth", None),
         ("truth", "true"), ("many", ()), ("many", "ab"), ("many", {}), ("many", None),
         ("many", ["\x00"]), ("many", [1.5]), ("many", [[2**53 + 1]]), ("many", [("a",)]),
-        ("many", [{"a": 1.5}]), ("many", [{1: "a"}]), ("many", [object()]), ("maybe", 0),
+        ("many", [{"a": 1}]), ("many", [object()]), ("maybe", 0),
         ("maybe", float("nan")),
     ],
 )

@@ -91,8 +91,12 @@ def test_on_a_server_the_password_is_shown_once_and_vs_code_asks_for_it() -> Non
 
 
 def test_a_server_name_is_plain_letters() -> None:
-    assert server_name("Mary Ann!") == "mary-ann"
-    assert server_name("李雷") == "so-agent"
+    assert server_name("Shipping") == "shipping"
+    names = [server_name(agent) for agent in ("Mary Ann", "Mary-Ann!", "Tomás", "李雷", "*")]
+    assert [name.rpartition("-")[0] for name in names] == [
+        "mary-ann", "mary-ann", "tomas", "agent", "agent"
+    ]
+    assert len(set(names)) == len(names)
 
 
 def test_grant_warns_of_a_name_that_no_event_has_named(store_path: Path) -> None:

@@ -78,6 +78,28 @@ def test_an_acknowledged_event_survives_kill_minus_9_of_the_database(store_path:
         assert memory.verify() == []
 
 
+def test_a_store_that_takes_a_while_to_load_is_waited_for(store_path: Path) -> None:
+    """Redis refuses commands while it reads its file, once that takes more than a moment."""
+    with Memory(path=store_path) as memory:
+        memory.record([
+            {"kind": "say", "speaker": "Ann", "entity": "e", "value": str(number),
+             "audience": ["Bob"], "happened_at": number}
+            for number in range(2_500)
+        ])
+    for _ in range(2):
+        with Memory(path=store_path) as memory:
+            assert memory.believes(["Bob", "Ann"], "e") == "2499"
+            kill_database(store_path)
+            assert memory.believes(["Ann", "Bob"], "e") == "2499"
+
+
+@pytest.mark.parametrize("name", ["größe ü", 'a "quoted" one', "李雷"])
+def test_a_store_may_lie_in_a_folder_of_any_name(store_path: Path, name: str) -> None:
+    with Memory(path=store_path.parent / name) as memory:
+        memory.set("e", "v", by="Ann")
+        assert memory.believes("Ann", "e") == "v"
+
+
 def test_a_killed_owner_of_the_store_does_not_stop_the_next(store_path: Path) -> None:
     program = (
         "import os, sys; from so_mcp import Memory\n"

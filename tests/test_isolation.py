@@ -131,7 +131,7 @@ def test_a_login_is_for_the_scenarios_it_was_granted(story: Memory) -> None:
 def test_an_agent_without_a_login_is_told_who_can_make_one(story: Memory) -> None:
     with (
         AgentView("Billing", story.scenario, story.store) as view,
-        pytest.raises(NotGrantedError, match="so-mcp grant 'Billing'"),
+        pytest.raises(NotGrantedError, match="so-mcp grant Billing"),
     ):
         view.my_beliefs()
 

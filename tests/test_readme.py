@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -72,8 +73,9 @@ def test_the_two_commands_run_the_demo_and_the_suite() -> None:
     for target, recipe in (("demo", "-m so_mcp demo"), ("test", "-m pytest")):
         assert f"make {target}" in list(commands())
         shown = subprocess.run(
-            ["make", "-n", "-o", ".venv/.ready", target], cwd=ROOT, capture_output=True,
-            text=True, check=True,
+            ["make", "--no-print-directory", "-n", "-o", ".venv/.ready", target], cwd=ROOT,
+            capture_output=True, text=True, check=True,
+            env={k: v for k, v in os.environ.items() if not k.startswith("MAKE")},
         ).stdout
         assert shown.split("\n", 1)[0] == f".venv/bin/python {recipe}"
 
