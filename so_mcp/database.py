@@ -309,7 +309,11 @@ def _translated(error: Exception) -> Exception:
         )
     if isinstance(error, redis_errors.NoPermissionError) or "NOPERM" in text:
         # The client library cuts the database's own code off.
-        return AccessError(f"The database refused this user: NOPERM {text.removeprefix('NOPERM ')}")
+        return AccessError(
+            f"The database refused this user: NOPERM {text.removeprefix('NOPERM ')}. "
+            "An agent reads its own mind in the scenarios it was granted: "
+            "so-mcp grant AGENT --scenario NAME."
+        )
     if isinstance(error, redis_errors.ConnectionError | redis_errors.TimeoutError | OSError):
         return ConnectionLostError(
             f"The database cannot be reached: {text}. If it is a server, check FALKORDB_HOST and "

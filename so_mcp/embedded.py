@@ -71,7 +71,7 @@ class EmbeddedStore:
         """
         if fcntl is None:
             raise PlatformError(f"The embedded database does not run on Windows. {_USE_A_SERVER}")
-        if not (self.path / "users.acl").exists():
+        if not self._is_made():
             if not create:
                 raise NotGrantedError(
                     f"There is no store at {self.path} yet. Whoever supervises it runs: "
@@ -87,6 +87,15 @@ class EmbeddedStore:
                 self._detach = weakref.finalize(self, _leave, self.path, self.socket_path, users)
             if not is_answering(self.socket_path):
                 self._start()
+
+    def _is_made(self) -> bool:
+        try:
+            return (self.path / "users.acl").exists()
+        except OSError as error:
+            raise StoreError(
+                f"FALKORDB_LITE_PATH: {shown(str(self.path))} cannot be looked at: "
+                f"{error.strerror}. Name another folder."
+            ) from error
 
     def detach(self) -> None:
         """Leave; the last to leave stops the server. Doing it twice does nothing more."""

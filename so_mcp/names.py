@@ -11,6 +11,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from rapidfuzz import fuzz, process
@@ -119,6 +120,7 @@ def world_key(scenario: str) -> str:
     return f"{_prefix(scenario)}:world"
 
 
+@lru_cache(maxsize=4096)  # an event asks for every witness's, over and over
 def mind_key(scenario: str, agent: str) -> str:
     """The graph that holds one agent's mind."""
     return f"{_prefix(scenario)}:mind:{quote(agent, safe='')}"
