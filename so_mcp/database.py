@@ -49,7 +49,7 @@ class Conflict(Exception):  # noqa: N818 - not an error: the caller looks again 
 class Database:
     """A login on a database, embedded or a server.
 
-    ``commands`` counts what was sent, for tests of round trips: names of commands, one list a trip.
+    ``observers`` are told what is sent, one call a round trip, for tests that count them.
     """
 
     def __init__(self, connect: Callable[[], falkordb.FalkorDB], close: Callable[[], None]) -> None:
@@ -86,6 +86,18 @@ class Database:
             replies = self._send_anew(commands)
         except ConnectionLostError:
             replies = self._send_anew(commands)
+        return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
+
+    def read_together(self, calls: Sequence[Call]) -> list[list[Row]]:
+        """Several reads of one moment, whoever writes meanwhile. For the supervisor alone."""
+        commands = [("MULTI",), *(call.command() for call in calls), ("EXEC",)]
+        try:
+            replies = self._send_anew(commands)[-1]
+        except ConnectionLostError:
+            replies = self._send_anew(commands)[-1]
+        for reply in replies:
+            if isinstance(reply, redis_errors.ResponseError) and not _is_empty_graph(reply):
+                raise _translated(reply) from reply
         return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
 
     def _send_anew(self, commands: list[tuple[str, ...]]) -> list[Any]:
@@ -169,6 +181,13 @@ class Transaction:
         )
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
         return {name: int(number) for name, number in pairs}
+
+    def watch_also(self, key: str) -> bool:
+        """Watch another key too; whether it exists."""
+        _, exists = self._database._send(  # noqa: SLF001 - the two are one
+            self._connection, [("WATCH", key), ("EXISTS", key)]
+        )
+        return bool(exists)
 
     def read_all(self, calls: Sequence[Call]) -> list[list[Row]]:
         """Read under the watch."""

@@ -2,9 +2,13 @@
 
 Facts it is built on (measured, see CONTRIBUTING.md): the client that falkordblite brings starts a
 second server when two processes open one file at once, loses unsaved writes, and retries slow
-writes. So the bundled binaries are started here, under a file lock, with an append-only file;
-everyone attaches over a unix socket; and the last to leave stops the server. Who is still there
-is known to the kernel: each holds a shared lock that ends with its process, however it ends.
+writes. So the bundled binaries are started here, with an append-only file; everyone attaches over a
+unix socket; and the last to leave stops the server.
+
+Who is there is known to the kernel, by locks that end with their holder however it ends:
+``start.lock`` is held while somebody starts or stops the server; ``server.lock`` by the server
+itself, which inherits it, so that a slow or stopped one is never taken for dead; ``users.lock``,
+shared, by everyone who is attached.
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ import shlex
 import signal
 import socket
 import stat
+import struct
 import subprocess
+import tempfile
 import time
 import weakref
 from collections.abc import Iterator
@@ -37,7 +43,9 @@ except ImportError:  # Windows: a server works there, the embedded database does
 FORMAT = 1
 SUPERVISOR_USER = "so-supervisor"
 _LONGEST_SOCKET_PATH = 100  # the system's limit is 107 bytes, less on macOS
-_START_SECONDS = 120.0  # a store of 10,000 minds takes some eleven seconds to load
+_START_SECONDS = 120.0
+_STOP_SECONDS = 60.0
+_LOCAL_PEERPID = 2  # macOS's name for the process at the other end
 _USE_A_SERVER = (
     "Use a FalkorDB server instead: set FALKORDB_HOST, FALKORDB_PORT, FALKORDB_USERNAME and "
     "FALKORDB_PASSWORD."
@@ -52,8 +60,9 @@ class EmbeddedStore:
 
     def __init__(self, path: Path) -> None:
         """Name the store; nothing is touched until `attach`."""
-        self.path = path
+        self.path = Path(os.path.realpath(path))  # one store, by whatever link it is reached
         self._detach: weakref.finalize[..., EmbeddedStore] | None = None
+        self._process = 0
 
     @property
     def socket_path(self) -> str:
@@ -81,12 +90,15 @@ class EmbeddedStore:
         with self._lock("start.lock"):
             if not (self.path / "users.acl").exists():
                 self._initialise()
-            if self._detach is None or not self._detach.alive:
+            # After a fork the lock is our parent's: it must neither be counted as ours nor changed.
+            if self._detach is None or not self._detach.alive or self._process != os.getpid():
                 users = _open_private(self.path / "users.lock")
                 fcntl.flock(users, fcntl.LOCK_SH)
-                self._detach = weakref.finalize(self, _leave, self.path, self.socket_path, users)
-            if not is_answering(self.socket_path):
-                self._start()
+                self._process = os.getpid()
+                self._detach = weakref.finalize(
+                    self, _leave, self.path, self.socket_path, users, self._process
+                )
+            self._start_unless_running()
 
     def _is_made(self) -> bool:
         try:
@@ -104,7 +116,7 @@ class EmbeddedStore:
 
     def stop(self) -> bool:
         """Stop the server whoever uses it (`so-mcp stop`); whether one was running."""
-        if not self.path.is_dir():
+        if not self._is_made():
             return False
         with self._lock("start.lock"):
             return _stop_server(self.path, self.socket_path)
@@ -124,14 +136,15 @@ class EmbeddedStore:
             )
         return database_user(agent), _read_json(file)["password"]
 
-    def save_agent_login(self, agent: str, password: str) -> None:
-        """Keep an agent's password where its process finds it."""
-        folder = self.path / "agents"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        _write_private(
-            folder / f"{name_digest(agent)}.json",
-            json.dumps({"agent": agent, "password": password}, ensure_ascii=False),
-        )
+    def make_agent_login(self, agent: str) -> str:
+        """An agent's password, kept where its process finds it; the one it has, if it has one."""
+        file = self.path / "agents" / f"{name_digest(agent)}.json"
+        with self._lock("start.lock"):
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            if not file.exists():
+                login = {"agent": agent, "password": secrets.token_hex(32)}
+                _write_private(file, json.dumps(login, ensure_ascii=False))
+            return str(_read_json(file)["password"])
 
     def _make_folder(self) -> None:
         if self.path.exists() and not self.path.is_dir():
@@ -169,7 +182,18 @@ class EmbeddedStore:
             f"user {SUPERVISOR_USER} reset on #{digest} allkeys allchannels allcommands\n",
         )
 
-    def _start(self) -> None:
+    def _start_unless_running(self) -> None:
+        server = _open_private(self.path / "server.lock")
+        with contextlib.closing(_Fd(server)):
+            try:
+                fcntl.flock(server, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # a server has it: it runs, starts or is slow, and is waited for
+                self._wait_until_answering()
+            else:
+                self._start(server)
+
+    def _start(self, lock: int) -> None:
+        """Start the server; it inherits ``lock``, and holds it for as long as it lives."""
         found = _read_json(self.path / "format.json")["format"]
         if found != FORMAT:
             raise StoreError(
@@ -195,6 +219,7 @@ class EmbeddedStore:
                 cwd=data,
                 env={"PATH": os.defpath},
                 umask=0o077,
+                pass_fds=(lock,),
             )
         except (OSError, subprocess.CalledProcessError) as error:
             raise PlatformError(
@@ -223,8 +248,7 @@ class EmbeddedStore:
         deadline = time.monotonic() + _START_SECONDS
         wait = 0.005
         while not is_answering(self.socket_path):
-            pid = _server_pid(self.path)
-            if time.monotonic() > deadline or (wait > 0.5 and pid is None):
+            if time.monotonic() > deadline or (wait > 0.5 and _is_free(self.path / "server.lock")):
                 raise StoreError(
                     f"The database of {self.path} did not start. Its log ends with: "
                     f"{_log_tail(self.path)}"
@@ -261,8 +285,10 @@ def is_answering(socket_path: str) -> bool:
             return False
 
 
-def _leave(path: Path, socket_path: str, users: int) -> None:
+def _leave(path: Path, socket_path: str, users: int, process: int) -> None:
     """Give up our shared lock; if nobody else holds one, stop the server."""
+    if process != os.getpid():
+        return  # a fork of the one who attached: the lock is the parent's
     try:
         start = _open_private(path / "start.lock")
     except StoreError:  # the folder was removed under us
@@ -279,45 +305,43 @@ def _leave(path: Path, socket_path: str, users: int) -> None:
 
 def _stop_server(path: Path, socket_path: str) -> bool:
     """Ask the server to end and wait until it has; the append-only file is complete then."""
-    pid = _server_pid(path)
-    if pid is None or not is_answering(socket_path):
+    if _is_free(path / "server.lock"):
+        return False
+    pid = _server_pid(socket_path)
+    if pid is None:
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + 30
-    # A process with threads may count as ended a moment before it lets go of its socket.
-    while (_is_running(pid) or is_answering(socket_path)) and time.monotonic() < deadline:
+    deadline = time.monotonic() + _STOP_SECONDS
+    while not _is_free(path / "server.lock") and time.monotonic() < deadline:
         time.sleep(0.005)
     return True
 
 
-def _server_pid(path: Path) -> int | None:
-    try:
-        pid = int((path / "server.pid").read_text("ascii"))
-    except (OSError, ValueError):
-        return None
-    return pid if _is_running(pid) else None
+def _server_pid(socket_path: str) -> int | None:
+    """The process that listens on our socket, as the kernel knows it: never a stranger's number."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(10)
+        try:
+            probe.connect(socket_path)
+            if hasattr(socket, "SO_PEERCRED"):
+                size = struct.calcsize("3i")
+                return int(
+                    struct.unpack("3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[0]
+                )
+            return int(struct.unpack("i", probe.getsockopt(0, _LOCAL_PEERPID, 4))[0])
+        except OSError:
+            return None
 
 
-def _is_running(pid: int) -> bool:
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
+def _is_free(lock: Path) -> bool:
+    """Whether nobody holds a lock file."""
+    with contextlib.closing(_Fd(_open_private(lock))) as handle:
+        try:
+            fcntl.flock(handle.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
         return True
-    return not _is_zombie(pid)
-
-
-def _is_zombie(pid: int) -> bool:
-    """Ended but not yet collected by whoever is its parent (Linux; elsewhere False)."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace")
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 def _binaries() -> tuple[str, str]:
@@ -354,14 +378,13 @@ def _open_private(file: Path) -> int:
 
 def _write_private(file: Path, text: str) -> None:
     """Replace a file in one step; it is never readable for others, and never half there."""
-    new = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        fd, new = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # made 0600
         with os.fdopen(fd, "w", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        new.replace(file)
+        Path(new).replace(file)
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error.strerror}.") from error
 

@@ -8,10 +8,11 @@ up. ``AUTH``, ``HELLO`` and ``RESET`` cannot be taken away; they gain nothing as
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 
 from .config import ServerAddress
-from .database import Database
+from .database import Call, Conflict, Database
 from .embedded import EmbeddedStore
 from .errors import AccessError, StoreError
 from .names import database_user, mind_key
@@ -40,21 +41,30 @@ def grant(
 ) -> Grant:
     """Make the agent's login, or let the one it has read its mind in this scenario too.
 
-    The password is new each time; on a server it is shown once. Raises `AccessError` where the
-    database's default user is open to everybody.
+    Embedded it keeps its password; on a server a new one is shown, once, and those of earlier
+    grants stay good. Its mind is made, empty, if no event has: before anything has reached it, it
+    must not be able to tell whether it has been named. Raises `AccessError` where the database's
+    default user is open to everybody.
     """
     _refuse_open_default(database)
+    _make_mind(database, mind_key(scenario, agent))
     username = database_user(agent)
-    password = secrets.token_hex(32)
-    database.command(
-        "ACL", "SETUSER", username, "on", *AGENT_RIGHTS, "resetpass", f">{password}",
-        f"~{mind_key(scenario, agent)}",
-    )
-    lasting = _saved(database)
     if isinstance(store, EmbeddedStore):
-        store.save_agent_login(agent, password)
-        return Grant(agent, scenario, username, None, lasting)
-    return Grant(agent, scenario, username, password, lasting)
+        shown = None
+        login: tuple[str, ...] = ("resetpass", f">{store.make_agent_login(agent)}")
+    else:
+        shown = secrets.token_hex(32)
+        login = (f">{shown}",)
+    database.command(
+        "ACL", "SETUSER", username, "on", *AGENT_RIGHTS, *login, f"~{mind_key(scenario, agent)}"
+    )
+    return Grant(agent, scenario, username, shown, _saved(database))
+
+
+def _make_mind(database: Database, key: str) -> None:
+    with suppress(Conflict), database.transaction(key) as transaction:
+        if not transaction.watch_also(key):
+            transaction.commit({}, [Call(key, "mind/create", {})])
 
 
 def _refuse_open_default(database: Database) -> None:

@@ -212,3 +212,76 @@ def test_binaries_that_cannot_run_give_an_error_that_says_how_to_use_a_server(
     monkeypatch.setattr("so_mcp.embedded._binaries", lambda: (str(broken), "falkordb.so"))
     with pytest.raises(PlatformError, match=r"does not run on this machine .* Use a FalkorDB"):
         Memory(path=store_path).set("e", "v", by="Ann")
+
+
+def test_a_server_that_is_slow_is_never_taken_for_dead(store_path: Path) -> None:
+    """Stopped for a moment, it answers nobody: a second one must not be started beside it."""
+    program = (
+        "import sys; from so_mcp import Memory\n"
+        "with Memory(path=sys.argv[1]) as memory:\n"
+        "    print('ready', flush=True); memory.set('f', 'w', by='Bob')\n"
+    )
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+        pid = server_pid(store_path)
+        os.kill(pid, signal.SIGSTOP)
+        with subprocess.Popen(
+            [sys.executable, "-c", program, str(store_path)], stdout=subprocess.PIPE, text=True
+        ) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "ready\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                other.wait(timeout=1)
+            os.kill(pid, signal.SIGCONT)
+            assert other.wait(timeout=60) == 0
+        assert server_pid(store_path) == pid
+        assert memory.believes("Bob", "f") == "w"
+
+
+def test_a_fork_of_a_process_neither_stops_the_database_nor_holds_anybody_up(
+    store_path: Path,
+) -> None:
+    program = """
+import os, sys
+from so_mcp import Memory
+memory = Memory(path=sys.argv[1])
+memory.set("e", "v", by="Ann")
+if os.fork() == 0:
+    sys.exit(0)  # runs every finaliser
+os.wait()
+assert memory.believes("Ann", "e") == "v"
+if os.fork() == 0:
+    assert memory.believes("Ann", "e") == "v"  # a child may use it too
+    memory.close()
+    os._exit(0)
+assert os.wait()[1] == 0
+with Memory(path=sys.argv[1]) as other:
+    assert other.believes("Ann", "e") == "v"
+memory.set("e", "w", by="Ann")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, str(store_path)], check=False, timeout=60
+    )
+    assert done.returncode == 0
+    assert not is_answering(EmbeddedStore(store_path).socket_path)
+
+
+def test_one_store_reached_by_two_names_has_one_database(store_path: Path) -> None:
+    store_path.mkdir()
+    link = store_path.parent / ("long-name-" * 12)
+    link.symlink_to(store_path)
+    with Memory(path=store_path) as memory, Memory(path=link) as other:
+        memory.set("e", "v", by="Ann")
+        assert other.believes("Ann", "e") == "v"
+        assert memory.store.socket_path == other.store.socket_path
+
+
+def test_a_stale_pid_file_never_costs_a_stranger_its_life(store_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        with Memory(path=store_path) as memory:
+            memory.set("e", "v", by="Ann")
+            (store_path / "server.pid").write_text(str(stranger.pid))
+        assert not is_answering(memory.store.socket_path)
+        assert stranger.poll() is None
+        stranger.communicate(b"\n")
+        assert stranger.returncode == 0
