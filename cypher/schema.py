@@ -45,6 +45,7 @@ SCHEMA = {
                 "name": "what it is called",
                 "policy": "who believes what it is told: credulous or exit-order",
                 "rooms": "what a new room is: channel or place",
+                "strict": "true: events may name only what is known; absent before it was ever set",
                 "format": "version of the store's format",
                 "chapter": "the place of the current chapter; absent before the first",
                 "chapter_since": "the seq of the event that began it",
@@ -55,6 +56,7 @@ SCHEMA = {
                 "kind": "channel: many at once; place: entering it leaves the place before",
             }),
             Node("Entity", "Something that beliefs are about, or a container.", {"name": "what"}),
+            Node("Alias", "Another name for something.", {"name": "the other name"}),
             Node("Event", "One thing that happened: a line of the log, never changed.", {
                 "seq": "its place in the order of recording, from 1",
                 "at": "when it happened, ms since 1970",
@@ -100,6 +102,7 @@ SCHEMA = {
                 "public": "whether it was told to a room or to everyone",
                 "trusted": "whether the hearer believed it",
             }),
+            Relationship("MEANS", "Alias", ("Agent", "Room", "Entity"), "Is a name for.", {}),
             Relationship("ABOUT", "Event", ("Entity",), "What it gives a value of.", {}),
         ),
     ),

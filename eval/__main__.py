@@ -11,6 +11,7 @@ from importlib import import_module
 COMMANDS = {
     "hitom": ("eval.hitom", "score the memory on Hi-ToM: 1,200 questions of order 0 to 4"),
     "speed": ("eval.speed", "measure events and nested reads as ratios to floors"),
+    "tools": ("eval.tools", "measure each tool through stdio beside the same call in Python"),
     "docs": ("eval.docs", "write the generated parts of the documentation"),
 }
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .database import Database
+from .errors import InvalidInputError
 from .minds import ask_all, people
+from .names import shown
 from .wording import quoted
 
 Difference = Literal["correct", "tell", "learn", "misjudged", "agree"]
@@ -89,6 +91,15 @@ def briefing(
     known = [point for point in points if point.mine is not None or point.theirs is not None]
     ranks = {difference: rank for rank, difference in enumerate(_ORDER)}
     return sorted(known, key=lambda point: (ranks.get(point.difference, len(ranks)), point.entity))
+
+
+def refuse_oneself(agent: str, talking_to: str) -> None:
+    """Raise `InvalidInputError` for one who would talk to itself."""
+    if agent == talking_to:
+        raise InvalidInputError(
+            f"talking_to: expected another agent than {shown(agent)} itself. To see what one "
+            "believes, ask for its beliefs."
+        )
 
 
 def briefing_text(points: list[Point], talking_to: str) -> str:

@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FrameType
+from typing import Any
 
 from . import __version__
 from .config import Config, from_environment
 from .embedded import EmbeddedStore
-from .errors import InvalidInputError, SecondOrderError
+from .errors import InvalidInputError, SecondOrderError, message_of
 from .memory import Memory
 from .names import normal_name
 from .registration import registrations
@@ -26,8 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run: Callable[[argparse.Namespace, Config], int] = options.run
         return run(options, config)
     except SecondOrderError as error:
-        print(f"so-mcp: {error}", file=sys.stderr)
+        print(f"so-mcp: {message_of(error)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"so-mcp {__version__}")
     parser.set_defaults(run=_serve)
     commands = parser.add_subparsers(metavar="command")
+    _add_tools(commands)
     grant = commands.add_parser("grant", help="give an agent a login and print how to register it")
     grant.add_argument("agent", help="its name, exactly as events name it")
     grant.add_argument("--scenario", help="default: SO_SCENARIO, else support")
@@ -53,8 +58,49 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_tools(commands: Any) -> None:
+    record = commands.add_parser(
+        "record",
+        help="record events from standard input",
+        description="Record the events that standard input holds, as JSON (one event, or a list) "
+        "or one on each line, and print the answer as JSON. All or none of a wrong batch.",
+    )
+    record.add_argument("--dry-run", action="store_true", help="say what it would change, only")
+    record.set_defaults(run=_record)
+    call = commands.add_parser(
+        "call",
+        help="call a tool and print its answer as JSON",
+        description="Call any tool of the server (with SO_AGENT: of that agent) and print its "
+        "answer as JSON.",
+        epilog="A value is JSON where it parses as JSON and the argument takes that, else text; "
+        "repeat a key to give a list: so-mcp call believes chain=Billing chain=Maya "
+        "entity=refund_4411",
+    )
+    call.add_argument("tool", help="its name")
+    call.add_argument("arguments", nargs="*", metavar="key=value", help="its arguments")
+    call.set_defaults(run=_call)
+    for command in (record, call):
+        command.add_argument("--text", action="store_true", help="print the compact text instead")
+        command.add_argument("--scenario", help="default: SO_SCENARIO, else support")
+
+
+def _record(options: argparse.Namespace, config: Config) -> int:
+    from .commands import record  # noqa: PLC0415 - the tools take a moment to import
+
+    return record(options, _memory(options, config))
+
+
+def _call(options: argparse.Namespace, config: Config) -> int:
+    from .commands import call  # noqa: PLC0415 - the tools take a moment to import
+
+    if options.scenario:
+        config = replace(config, scenario=normal_name(options.scenario, "scenario"))
+    return call(options, config)
+
+
 def _serve(_: argparse.Namespace, config: Config) -> int:
-    from .server import build_server, source_of  # noqa: PLC0415 - most of a second to import
+    from .calls import source_of  # noqa: PLC0415 - the tools take a moment to import
+    from .server import build_server  # noqa: PLC0415 - most of a second to import
 
     source = source_of(config)
 
@@ -90,7 +136,7 @@ def _grant(options: argparse.Namespace, config: Config) -> int:
     agent = normal_name(options.agent, "agent")
     with _memory(options, config) as memory:
         granted = memory.grant(agent)
-        known = agent in memory.agents()
+        agent, known = granted.agent, granted.agent in memory.agents()
     print(registrations(granted, config))
     if not known:
         print(

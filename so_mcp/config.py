@@ -18,8 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from platformdirs import user_data_path
-
 from .errors import InvalidInputError
 from .names import normal_name, shown
 
@@ -70,6 +68,8 @@ def store_path(given: str | os.PathLike[str] | None = None) -> Path:
     """The embedded store's folder: the one given, else the platform's data folder."""
     if given:
         return Path(given).expanduser().absolute()
+    from platformdirs import user_data_path  # noqa: PLC0415 - only the default needs it
+
     return user_data_path("so-mcp", appauthor=False) / "store"
 
 

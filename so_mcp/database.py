@@ -6,6 +6,7 @@ slow or cut off must not happen again behind the caller's back.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,7 +40,15 @@ class Call(NamedTuple):
         return (verb, self.graph, query.render(self.params), "--compact")
 
 
+_TURN_MS = 2_000
 _LOADING_SECONDS = 600.0  # ten thousand minds load in eleven seconds
+
+
+class Turn(NamedTuple):
+    """Who may write: nobody in particular, or for a moment one who kept losing (``mine``: we)."""
+
+    key: str
+    mine: str = ""
 
 
 class Conflict(Exception):  # noqa: N818 - not an error: the caller looks again and retries
@@ -105,13 +114,19 @@ class Database:
             return self._send(connection, commands)
 
     @contextmanager
-    def transaction(self, watched: str) -> Iterator[Transaction]:
+    def transaction(self, watched: str, turn: Turn | None = None) -> Iterator[Transaction]:
         """Look at the world and change it as if nobody else could: WATCH … MULTI … EXEC.
 
         Raises `Conflict` out of the block when the watched key was changed meanwhile.
         """
         with self._connection() as connection:
-            yield Transaction(self, connection, watched)
+            yield Transaction(self, connection, watched, turn)
+
+    def take(self, turn: Turn) -> Turn:
+        """Ask for the turn; it is ours until we have committed, or for `_TURN_MS`."""
+        mine = secrets.token_hex(8)
+        taken = self.command("SET", turn.key, mine, "NX", "PX", _TURN_MS)
+        return turn._replace(mine=mine) if taken else turn
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
@@ -167,27 +182,39 @@ class Database:
 class Transaction:
     """The two halves of a transaction: look (under WATCH), then commit all or nothing."""
 
-    def __init__(self, database: Database, connection: Any, watched: str) -> None:
+    def __init__(
+        self, database: Database, connection: Any, watched: str, turn: Turn | None
+    ) -> None:
         """For `Database.transaction` alone."""
+        self._turn = turn
         self._database = database
         self._connection = connection
         self._watched = watched
 
     def watch(self, key: str | None = None) -> dict[str, int]:
-        """Start watching, and return the counters under the watched key; or those under another."""
+        """Start watching, and return the counters under the watched key; or those under another.
+
+        Raises `Conflict` while it is another's turn.
+        """
         key = key or self._watched
-        _, flat = self._database._send(  # noqa: SLF001 - the two are one
-            self._connection, [("WATCH", key), ("HGETALL", key)]
-        )
+        look: list[tuple[str, ...]] = [("WATCH", key), ("HGETALL", key)]
+        if self._turn is not None:
+            look.append(("GET", self._turn.key))
+        _, flat, *whose = self._database._send(self._connection, look)  # noqa: SLF001 - they are one
+        if self._turn is not None and whose[0] not in (None, self._turn.mine):
+            self.unwatch()
+            raise Conflict
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
         return {name: int(number) for name, number in pairs}
 
-    def watch_also(self, key: str) -> bool:
-        """Watch another key too; whether it exists."""
-        _, exists = self._database._send(  # noqa: SLF001 - the two are one
-            self._connection, [("WATCH", key), ("EXISTS", key)]
+    def missing(self, keys: Sequence[str]) -> list[str]:
+        """Watch other keys too; which of them do not exist."""
+        if not keys:
+            return []
+        _, *exist = self._database._send(  # noqa: SLF001 - the two are one
+            self._connection, [("WATCH", *keys), *(("EXISTS", key) for key in keys)]
         )
-        return bool(exists)
+        return [key for key, there in zip(keys, exist, strict=True) if not there]
 
     def read_all(self, calls: Sequence[Call]) -> list[list[Row]]:
         """Read under the watch."""
@@ -219,6 +246,7 @@ class Transaction:
             *before,
             *(call.command() for call in calls),
             *(("EXPIRE", key, str(seconds)) for key, seconds in (lifetimes or {}).items()),
+            *([("DEL", self._turn.key)] if self._turn is not None and self._turn.mine else []),
             ("EXEC",),
         ]
         try:

@@ -23,6 +23,11 @@ class SecondOrderError(Exception):
     """The root: catch this to catch everything that is raised on purpose."""
 
 
+def message_of(error: SecondOrderError) -> str:
+    """What it says, with what was noted on its way: how much of a batch is recorded, say."""
+    return " ".join([str(error), *getattr(error, "__notes__", ())])
+
+
 class InvalidInputError(SecondOrderError, ValueError):
     """What the caller gave cannot be used. Nothing was written."""
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from .database import Database
 from .errors import StoreError
-from .names import counters_key, fork_name, mind_key, world_key
+from .names import EPOCH, counters_key, fork_name, mind_key, world_key
 
 SECONDS_TO_LIVE = 600
 _ATTEMPTS = 20
@@ -31,14 +31,14 @@ def forked(database: Database, scenario: str) -> Iterator[str]:
                 yield fork
                 return
         finally:
-            database.command("DEL", *_keys(database, fork))
+            database.command("DEL", *keys_of(database, fork))
     raise StoreError(
         f"a fork of the scenario could not be made: others wrote to it {_ATTEMPTS} times while it "
         "was copied. Nothing was changed; try again when fewer events come in."
     )
 
 
-def _keys(database: Database, scenario: str) -> list[str]:
+def keys_of(database: Database, scenario: str) -> list[str]:
     """The keys of a scenario as it is now, its world last: from it the others are known."""
     agents = [row["name"] for row in database.read(world_key(scenario), "world/agents")]
     minds = [mind_key(scenario, agent) for agent in agents]
@@ -48,14 +48,15 @@ def _keys(database: Database, scenario: str) -> list[str]:
 def _copy(database: Database, scenario: str, fork: str) -> bool:
     """Copy every key in one packet; whether nobody wrote meanwhile."""
     counters = counters_key(scenario)
-    before = database.command("HGET", counters, "seq")
-    if before is None:
+    state = ("HMGET", counters, "seq", EPOCH)
+    before = database.command(*state)
+    if before == [None, None]:
         return True  # nothing has happened yet: a fork of nothing is empty too
     prefix, prefix_of_fork = (world_key(name).removesuffix("world") for name in (scenario, fork))
     commands: list[tuple[str, ...]] = []
-    for key in reversed(_keys(database, scenario)):
+    for key in reversed(keys_of(database, scenario)):
         copy = prefix_of_fork + key.removeprefix(prefix)
         verb = "COPY" if key == counters else "GRAPH.COPY"
         commands += [(verb, key, copy), ("EXPIRE", copy, str(SECONDS_TO_LIVE))]
-    commands.append(("HGET", counters, "seq"))
+    commands.append(state)
     return bool(database.commands(commands)[-1] == before)

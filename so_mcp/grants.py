@@ -63,8 +63,9 @@ def grant(
 
 def _make_mind(database: Database, key: str) -> None:
     with suppress(Conflict), database.transaction(key) as transaction:
-        if not transaction.watch_also(key):
-            transaction.commit({}, [Call(key, "mind/create", {})])
+        calls = [Call(missing, "mind/create", {}) for missing in transaction.missing([key])]
+        if calls:
+            transaction.commit({}, calls)
 
 
 def _refuse_open_default(database: Database) -> None:

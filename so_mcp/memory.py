@@ -10,6 +10,12 @@ from copy import copy
 from typing import Any, Self
 
 from . import briefing as _briefing
+from . import common as _common
+from . import handoff as _handoff
+from . import history as _history
+from . import library as _library
+from . import plans as _plans
+from . import what_if as _what_if
 from .config import ServerAddress, store_path
 from .database import Database, supervisor_database
 from .embedded import EmbeddedStore
@@ -17,12 +23,17 @@ from .errors import InvalidInputError
 from .events import Event
 from .forks import SECONDS_TO_LIVE, forked
 from .grants import Grant, grant
-from .minds import Held, moment
+from .library import Cleared, Stored
+from .minds import Held, moment, since_of
 from .names import counters_key, normal_name
+from .naming import Naming, Renamed
+from .progress import Progress, silent
 from .questions import Explanation, FalseBelief, Knowers, Questions
 from .recorder import Record, Recorder
+from .scenarios import Scenario
 from .verify import Difference, verify
-from .world import Policy, RoomKind, Settings
+from .vocabulary import Alias, Vocabulary
+from .world import Kind, Policy, RoomKind
 
 
 class Memory:
@@ -52,20 +63,20 @@ class Memory:
         username: str | None = None,
         password: str | None = None,
     ) -> None:
-        settings = None
-        if policy is not None or rooms is not None:
-            settings = _settings(policy, rooms)
+        asked = _asked(policy, rooms)
         self.store: EmbeddedStore | ServerAddress
         if host is not None:
             self.store = ServerAddress(host, port, username, password)
         else:
             self.store = EmbeddedStore(store_path(path or os.environ.get("FALKORDB_LITE_PATH")))
         self.database: Database = supervisor_database(self.store)
-        self._open(normal_name(scenario, "scenario"), settings)
+        self._open(normal_name(scenario, "scenario"), asked)
 
-    def _open(self, scenario: str, settings: Settings | None, lifetime: int | None = None) -> None:
+    def _open(self, scenario: str, asked: dict[str, str], lifetime: int | None = None) -> None:
         self.scenario = scenario
-        self._recorder = Recorder(self.database, scenario, settings, lifetime)
+        self._asked = asked
+        self._recorder = Recorder(self.database, scenario, asked, lifetime)
+        self._naming = Naming(self.database, scenario, self._recorder, lifetime)
         self._questions = Questions(self.database, scenario)
         self._writing = threading.Lock()
 
@@ -81,7 +92,9 @@ class Memory:
 
     # What happened ---------------------------------------------------------------------------
 
-    def record(self, events: Iterable[Event | Mapping[str, Any]]) -> Record:
+    def record(
+        self, events: Iterable[Event | Mapping[str, Any]], *, progress: Progress = silent
+    ) -> Record:
         """Record events in order. Each becomes visible whole: in the log and in every mind.
 
         All are checked first: a wrong one raises `InvalidEventError` and none is written. An
@@ -89,7 +102,7 @@ class Memory:
         the names that were made, and existing names that they may be a slip of.
         """
         with self._writing:
-            return self._recorder.record(events)
+            return self._recorder.record(events, progress)
 
     def join(self, agents: str | Sequence[str], room: str, **fields: Any) -> Record:
         """Agents enter a room; ``place=True`` for a room that one can be in only one of."""
@@ -172,7 +185,10 @@ class Memory:
     def explain(
         self, chain: str | Sequence[str], entity: str, as_of: int | str | None = None
     ) -> Explanation:
-        """Why a chain believes it: the event, its witnesses, what each agent missed, a sentence."""
+        """Why a chain believes it: the event, its witnesses, what each agent missed, a sentence.
+
+        For a belief that came by being told also who told whom, back to one who saw it.
+        """
         return self._questions.explain(chain, entity, as_of)
 
     def false_beliefs(
@@ -191,8 +207,88 @@ class Memory:
         return self._questions.false_beliefs(depth, entity, agents, as_of, missing=missing)
 
     def who_knows(self, entity: str, as_of: int | str | None = None) -> Knowers:
-        """Who is up to date, out of date, unaware."""
+        """Who is up to date, out of date, unaware; and who is wrong about who is."""
         return self._questions.who_knows(entity, as_of)
+
+    def timeline(
+        self,
+        entity: str | None = None,
+        agent: str | None = None,
+        since: int | str | None = None,
+        as_of: int | str | None = None,
+        limit: int = 20,
+    ) -> _history.Timeline:
+        """What happened, newest last: who did what where and who saw it; the newest ``limit``.
+
+        Of one entity or all; with ``agent`` only what it witnessed. ``since``: a number of an
+        event (an int below 2**31: what came after it), or milliseconds since 1970 or ISO 8601
+        text (what happened then or later).
+        """
+        names = self._questions.names()
+        if entity is not None:
+            entity = names.entity(normal_name(entity, "entity"))
+        if agent is not None:
+            agent = names.agent(normal_name(agent, "agent"))
+        return _history.timeline(
+            self.database, self.scenario, entity, agent, since_of(since), moment(as_of),
+            _history.checked_limit(limit),
+        )
+
+    def missed(
+        self,
+        agent: str,
+        since: int | str | None = None,
+        entity: str | None = None,
+        as_of: int | str | None = None,
+        limit: int = 20,
+    ) -> _history.Missed:
+        """What an agent did not witness, newest first; those who did could tell it.
+
+        Only events that hold something to know, a value or words: who came and went is in
+        `timeline`, which takes the same ``since``.
+        """
+        names = self._questions.names()
+        agent = names.agent(normal_name(agent, "agent"))
+        if entity is not None:
+            entity = names.entity(normal_name(entity, "entity"))
+        return _history.missed(
+            self.database, self.scenario, agent, since_of(since), entity, moment(as_of),
+            _history.checked_limit(limit),
+        )
+
+    def replay(
+        self, entity: str, as_of: int | str | None = None, limit: int = 20
+    ) -> _history.Replay:
+        """The newest ``limit`` events about an entity, step by step.
+
+        Each with who was where, who saw it, and which beliefs of order 1 and 2 it changed; with
+        those by which somebody came to see it. Exact for events that share a moment.
+        """
+        entity = self._questions.names().entity(normal_name(entity, "entity"))
+        return _history.replay(
+            self.database, self.scenario, entity, moment(as_of), _history.checked_limit(limit)
+        )
+
+    def common_ground(
+        self,
+        agents: str | Sequence[str],
+        entity: str | None = None,
+        as_of: int | str | None = None,
+    ) -> list[_common.Ground]:
+        """How far a group shares each entity of which one of them believes something.
+
+        Most shared first, decided over every chain of the group, of every depth. The ground of one
+        agent alone is what it believes. With ``as_of`` nothing is proposed to be recorded. Raises
+        `UnknownNameError` for an agent that was never named.
+        """
+        group = [normal_name(name, "agents") for name in _names(agents)]
+        if not group:
+            raise InvalidInputError("agents: expected one or more, got none. Give a group.")
+        entity = None if entity is None else normal_name(entity, "entity")
+        names = self._questions.names()
+        group = list(dict.fromkeys(names.known(group)))
+        entity = None if entity is None else names.entity(entity)
+        return _common.common_ground(self.database, self.scenario, group, entity, moment(as_of))
 
     def context_for(
         self, agent: str, talking_to: str, as_of: int | str | None = None
@@ -205,9 +301,33 @@ class Memory:
     ) -> list[_briefing.Point]:
         """`context_for` as data."""
         agent, talking_to = normal_name(agent, "agent"), normal_name(talking_to, "talking_to")
-        self._questions.known_agents([agent, talking_to])
+        agent, talking_to = self._questions.known_agents([agent, talking_to])
+        _briefing.refuse_oneself(agent, talking_to)
         return _briefing.briefing(
             self.database, self.scenario, agent, talking_to, moment(as_of)
+        )
+
+    def handoff_delta(
+        self,
+        sender: str,
+        receiver: str,
+        exclude: str | Sequence[str] | None = None,
+        as_of: int | str | None = None,
+        *,
+        commit: bool = False,
+    ) -> _handoff.Handoff:
+        """The smallest message that gives ``receiver`` what ``sender`` thinks it lacks or has wrong.
+
+        And which third parties it would find mistaken; from the sender's own mind, newest first.
+        ``exclude``: entities and agents of which nothing may pass on; the answer proves that
+        nothing does, or `SecondOrderError` is raised. ``commit=True`` records it as testimony.
+        """
+        sender, receiver = normal_name(sender, "sender"), normal_name(receiver, "receiver")
+        excluded = _handoff.excluded_names(exclude)
+        names = self._questions.names()
+        sender, receiver = names.known([sender, receiver])
+        return _handoff.handoff_delta(
+            self, names, sender, receiver, excluded, as_of, commit=commit
         )
 
     def step(self) -> int:
@@ -228,14 +348,94 @@ class Memory:
         """A copy of this scenario to try events on; gone when the block ends."""
         with forked(self.database, self.scenario) as name:
             fork = copy(self)
-            fork._open(name, None, SECONDS_TO_LIVE)  # noqa: SLF001 - it is one of us
+            # A scenario in which nothing happened yet has its settings from here alone.
+            fork._open(name, self._asked, SECONDS_TO_LIVE)  # noqa: SLF001 - it is one of us
             yield fork
+
+    def what_if(
+        self,
+        events: Iterable[Event | Mapping[str, Any]],
+        depth: int = 2,
+        *,
+        progress: Progress = silent,
+    ) -> _what_if.WhatIf:
+        """What recording ``events`` would answer and change, by every chain to ``depth`` (1 to 3).
+
+        They are recorded on a fork; nothing of it stays. Raises what `record` raises.
+        """
+        return _what_if.what_if(self, events, depth, progress=progress)
+
+    def plan_announcements(
+        self,
+        entity: str,
+        speaker: str,
+        know: str | Sequence[str],
+        keep_from: str | Sequence[str] = (),
+        value: str | None = None,
+        *,
+        progress: Progress = silent,
+    ) -> _plans.Plans:
+        """Which messages of ``speaker`` make those in ``know`` believe it, and of each other.
+
+        And keep it from those in ``keep_from``. ``value`` None: what the speaker believes. Private
+        messages, a group message, room statements, an announcement and a mixed plan are tried on
+        forks; each comes with its events, ready for `record`.
+        """
+        return _plans.plan_announcements(
+            self, entity, speaker, know, keep_from, value, progress=progress
+        )
 
     # Keeping it --------------------------------------------------------------------------------
 
     def grant(self, agent: str) -> Grant:
         """Give an agent a database login that can read its own mind here, and nothing else."""
-        return grant(self.database, self.store, self.scenario, normal_name(agent, "agent"))
+        name = normal_name(agent, "agent")
+        name = self._questions.names().aliases.get(("agent", name), name)
+        return grant(self.database, self.store, self.scenario, name)
+
+    def alias(self, alias: str, of: str, kind: Kind | None = None) -> Alias:
+        """From now on ``alias`` is another name for ``of``, in events and in questions.
+
+        ``kind`` ("agent", "room", "entity") where ``of`` is a name of several. Raises
+        `ConflictError` for an alias that names one of that kind itself: nothing is ever merged.
+        """
+        with self._writing:
+            return self._naming.alias(alias, of, kind)
+
+    def rename(
+        self, name: str, to: str, kind: Kind | None = None, *, progress: Progress = silent
+    ) -> Renamed:
+        """Call an agent, a room or an entity otherwise, everywhere; the old name becomes an alias.
+
+        In the log and in every mind; words and values stay. An agent's login was for its old name,
+        under which there is nothing any more: grant the new one.
+        """
+        with self._writing:
+            return self._naming.rename(name, to, kind, progress)
+
+    def strict(self, *, on: bool = True) -> None:
+        """Refuse events that would make a new agent, room or entity; ``on=False``: take them."""
+        with self._writing:
+            self._naming.strict(on=on)
+
+    def vocabulary(self) -> Vocabulary:
+        """Every name and alias, and whether the scenario is strict."""
+        return self._naming.vocabulary()
+
+    def scenarios(self) -> list[Stored]:
+        """Every scenario of this store, by name."""
+        return _library.stored(self.database)
+
+    def load_scenario(self, name: str) -> tuple[Scenario, Record]:
+        """Play a sample of the package in here; twice is harmless.
+
+        Raises `ConflictError` where anything else has happened.
+        """
+        return _library.load(self, name)
+
+    def reset_scenario(self, confirm: str = "") -> Cleared:
+        """Delete this scenario: log, minds, counters and forks. ``confirm`` has to be its name."""
+        return _library.clear(self, confirm)
 
     def verify(self) -> list[Difference]:
         """Compare every mind with a replay of the log; an empty list when all are equal."""
@@ -246,12 +446,16 @@ def _names(agents: str | Sequence[str]) -> list[str]:
     return [agents] if isinstance(agents, str) else list(agents)
 
 
-def _settings(policy: str | None, rooms: str | None) -> Settings:
-    chosen = Settings()
+def _asked(policy: str | None, rooms: str | None) -> dict[str, str]:
+    """The settings that were given."""
+    asked = {}
     for what, value, allowed in (
         ("policy", policy, ("credulous", "exit-order")),
         ("rooms", rooms, ("channel", "place")),
     ):
-        if value is not None and value not in allowed:
+        if value is None:
+            continue
+        if value not in allowed:
             raise InvalidInputError(f"{what}: expected {' or '.join(allowed)}, got {value!r}.")
-    return Settings(policy or chosen.policy, rooms or chosen.rooms)  # type: ignore[arg-type]
+        asked[what] = value
+    return asked

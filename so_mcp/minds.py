@@ -6,9 +6,9 @@ the `Database` was made with, and in whose mind they may name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from .database import Call, Database, Row
 from .errors import InvalidInputError
@@ -17,6 +17,7 @@ from .names import mind_key, normal_name
 
 MAX_CHAINS = 20_000
 EVER = 2**53  # beyond every step and every moment
+_STEPS = 2**31  # as milliseconds since 1970 it is 25 January 1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,20 @@ class Held:
         )
 
 
+class Since(NamedTuple):
+    """From where on: what happened at or after ``at`` (ms) and has a number above ``step``."""
+
+    at: int = 0
+    step: int = 0
+
+
+class Past(NamedTuple):
+    """What a chain held of an entity until some point, and what was added since, oldest first."""
+
+    before: Held | None
+    added: list[Held]
+
+
 def chain_of(agents: str | Sequence[str]) -> tuple[str, ...]:
     """A chain, outermost first, with repeated neighbours collapsed (A>A is A)."""
     if isinstance(agents, str):
@@ -67,6 +82,26 @@ def chain_of(agents: str | Sequence[str]) -> tuple[str, ...]:
 def moment(as_of: int | str | None) -> int | None:
     """The argument ``as_of`` of every question: milliseconds, ISO 8601 text, or None for now."""
     return None if as_of is None else milliseconds(as_of, "as_of")
+
+
+def since_of(since: int | str | None) -> Since:
+    """The argument ``since`` of every question: a step or a time; None is the beginning.
+
+    An int below 2**31 is a step, as every answer names its own: a number of the log, or for an
+    agent one of its own mind; what came *after* it counts. Text is ISO 8601 and a greater int
+    milliseconds since 1970; what happened then or later counts.
+    """
+    if since is None:
+        return Since()
+    if type(since) is int and 0 <= since < _STEPS:
+        return Since(step=since)
+    try:
+        return Since(at=milliseconds(since, "since"))
+    except InvalidInputError:
+        raise InvalidInputError(
+            "since: expected a step as a number from 0, or a time such as 2026-11-29T10:00:00Z, "
+            f"got {since!r:.60}."
+        ) from None
 
 
 def ask(
@@ -92,6 +127,117 @@ def ask_all(
     as_of: int | None = None,
 ) -> dict[tuple[tuple[str, ...], str], Held]:
     """Many chains at once, of one entity or all: one read a mind, all in one round trip."""
+    by_mind = _by_mind(chains)
+    calls = _beliefs_calls(scenario, by_mind, entity, as_of)
+    return _held(by_mind, database.read_all(calls) if calls else [])
+
+
+def ask_all_with(
+    database: Database,
+    scenario: str,
+    chains: Sequence[tuple[str, ...]],
+    entity: str | None,
+    as_of: int | None,
+    beside: Call,
+) -> tuple[dict[tuple[tuple[str, ...], str], Held], list[Row]]:
+    """`ask_all`, and another read beside it: all of one moment, whoever writes meanwhile.
+
+    What minds believe is held against each other and against the world, so a supervisor's question
+    must not see half an event. (An agent asks one mind, in one read.)
+    """
+    by_mind = _by_mind(chains)
+    *answers, rows = database.read_together(
+        [*_beliefs_calls(scenario, by_mind, entity, as_of), beside]
+    )
+    return _held(by_mind, answers), rows
+
+
+def ask_values(
+    database: Database,
+    scenario: str,
+    chains: Sequence[tuple[str, ...]],
+    entity: str | None = None,
+) -> dict[tuple[tuple[str, ...], str], str]:
+    """`ask_all` for what is believed alone, now, where it is known: many times less to read."""
+    by_mind = _by_mind(chains)
+    calls = [
+        Call(mind_key(scenario, mind), "mind/values",
+             {"entity": entity, "chains": [_question(chain) for chain in asked]})
+        for mind, asked in by_mind.items()
+    ]
+    answers = database.read_all(calls) if calls else []
+    return {
+        (asked[chain], row["entity"]): row["value"]
+        for asked, rows in zip(by_mind.values(), answers, strict=True)
+        for row in rows
+        for chain in row["chains"]
+    }
+
+
+def histories(
+    database: Database,
+    scenario: str,
+    asked: Mapping[str, tuple[Sequence[tuple[str, ...]], Since]],
+    entity: str | None = None,
+    as_of: int | None = None,
+) -> dict[tuple[tuple[str, ...], str], Past]:
+    """What was added to minds since a point of each: of every mind the chains, and from where on.
+
+    One read a mind, all in one round trip. A chain to which nothing was added is left out.
+    """
+    calls = [
+        Call(mind_key(scenario, mind), "mind/history", {
+            "entity": entity, "chains": [_question(chain) for chain in chains],
+            "since": since.at, "after": since.step, "as_of": EVER if as_of is None else as_of,
+        })
+        for mind, (chains, since) in asked.items()
+    ]
+    found: dict[tuple[tuple[str, ...], str], Past] = {}
+    answers = database.read_all(calls) if calls else []
+    for (chains, _), rows in zip(asked.values(), answers, strict=True):
+        for row in rows:
+            chain = chains[row["chain"]]
+            held = Held.from_row(chain, row["entity"], row)
+            past = found.setdefault((chain, row["entity"]), Past(None, []))
+            if row["added"]:
+                past.added.append(held)
+            else:
+                found[chain, row["entity"]] = past._replace(before=held)
+    return found
+
+
+def people(database: Database, scenario: str, mind: str) -> list[str]:
+    """The other agents that a mind holds beliefs of or with."""
+    rows = database.read(mind_key(scenario, mind), "mind/people")
+    return [row["name"] for row in rows if row["name"] != mind]
+
+
+def entities(database: Database, scenario: str, mind: str) -> list[str]:
+    """Everything that a mind holds a belief about, its own or another's."""
+    return [row["name"] for row in database.read(mind_key(scenario, mind), "mind/entities")]
+
+
+def _beliefs_calls(
+    scenario: str, by_mind: Mapping[str, list[tuple[str, ...]]], entity: str | None, as_of: int | None
+) -> list[Call]:
+    return [
+        _beliefs_call(mind_key(scenario, mind), asked, entity, as_of)
+        for mind, asked in by_mind.items()
+    ]
+
+
+def _held(
+    by_mind: Mapping[str, list[tuple[str, ...]]], answers: Sequence[list[Row]]
+) -> dict[tuple[tuple[str, ...], str], Held]:
+    return {
+        (asked[row["chain"]], row["entity"]): Held.from_row(asked[row["chain"]], row["entity"], row)
+        for asked, rows in zip(by_mind.values(), answers, strict=True)
+        for row in rows
+    }
+
+
+def _by_mind(chains: Sequence[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    """Chains by the mind that each is asked of; refused when there are too many."""
     if len(chains) > MAX_CHAINS:
         raise InvalidInputError(
             f"this asks {len(chains)} chains, at most {MAX_CHAINS} are read at once. "
@@ -100,22 +246,7 @@ def ask_all(
     by_mind: dict[str, list[tuple[str, ...]]] = {}
     for chain in chains:
         by_mind.setdefault(chain[0], []).append(chain)
-    calls = [
-        _beliefs_call(mind_key(scenario, mind), asked, entity, as_of)
-        for mind, asked in by_mind.items()
-    ]
-    answers = database.read_all(calls) if calls else []
-    return {
-        (asked[row["chain"]], row["entity"]): Held.from_row(asked[row["chain"]], row["entity"], row)
-        for asked, rows in zip(by_mind.values(), answers, strict=True)
-        for row in rows
-    }
-
-
-def people(database: Database, scenario: str, mind: str) -> list[str]:
-    """The other agents that a mind holds beliefs of or with."""
-    rows = database.read(mind_key(scenario, mind), "mind/people")
-    return [row["name"] for row in rows if row["name"] != mind]
+    return by_mind
 
 
 def _question(chain: tuple[str, ...]) -> list[Any]:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import quote, unquote
-
-from rapidfuzz import fuzz, process
 
 from .errors import InvalidInputError, InvalidNameError
 
 MAX_NAME = 200
 MAX_TEXT = 20_000
 _FORK = "\x1f"
+EPOCH = "epoch"
 _WORLD_KEY = re.compile(r"so:\{([^{}:]+)\}:world")
 _JOINERS = "\u200c\u200d"  # within emoji, and within words of several scripts
 _NEAR = 80  # of 100: "maya"/"Maya" and "refnd"/"refund" are near, "Ann"/"Bob" are not
@@ -84,6 +84,10 @@ def shown(name: str) -> str:
 def near_names(name: str, among: Iterable[str], limit: int = 3) -> list[str]:
     """Existing names that ``name`` may be a slip of, nearest first. Nothing is ever merged."""
     folded = {other: _folded(other) for other in among if other != name}
+    if not folded:
+        return []
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - 10 ms that a start can do without
+
     found = process.extract(
         _folded(name), folded, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=limit
     )
@@ -127,8 +131,18 @@ def mind_key(scenario: str, agent: str) -> str:
 
 
 def counters_key(scenario: str) -> str:
-    """A hash: how many events there are, and how many of them reached each mind."""
+    """A hash: how many events there are, how many of them reached each mind, and the epoch."""
     return f"{_prefix(scenario)}:counters"
+
+
+def turn_key(scenario: str) -> str:
+    """Whose turn it is to write, while several writers keep getting in each other's way."""
+    return f"{_prefix(scenario)}:turn"
+
+
+def new_epoch() -> int:
+    """What a scenario gets whenever it is made or changed by anything but an event."""
+    return secrets.randbits(62)
 
 
 def _prefix(scenario: str) -> str:

@@ -8,36 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import permutations, product
 from typing import Any, Literal
 
-from .database import Call, Database, Row
-from .errors import InvalidInputError, UnknownNameError
-from .minds import EVER, Held, ask, ask_all, chain_of, moment
+from .database import Call, Database
+from .errors import InvalidInputError
+from .minds import EVER, MAX_CHAINS, Held, ask, ask_all_with, chain_of, moment
 from .names import near_names, normal_name, shown, world_key
+from .seen import SeenEvent, seen_event
+from .testimony import Trail, trail_of
+from .vocabulary import Names, aliases_of, read_aliases
 from .wording import explanation
 
 MISSED_AT_MOST = 5
 MAX_DEPTH = 4
-
-
-@dataclass(frozen=True, slots=True)
-class SeenEvent:
-    """An event of the log, as answers name it.
-
-    ``number`` is its place in the order of recording, ``at`` in milliseconds since 1970.
-    """
-
-    number: int
-    at: int
-    kind: str
-    actor: str | None
-    room: str | None
-    entity: str | None
-    value: str | None
-    text: str | None
-    about: str | None
-    witnesses: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +41,25 @@ class FalseBelief:
 
 
 @dataclass(frozen=True, slots=True)
+class Misjudged:
+    """What ``agent`` thinks ``person`` ``believes``, and what it really does (``actual``).
+
+    None is unknown: so far as the one knows the other is unaware, or it really is.
+    """
+
+    agent: str
+    person: str
+    believes: str | None
+    actual: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Knowers:
-    """Who knows what is so of an entity. ``unverified``: beliefs where no truth is recorded."""
+    """Who knows what is so of an entity. ``unverified``: beliefs where no truth is recorded.
+
+    ``misjudged``: who is wrong about whether, or what, another knows; None when there are so many
+    agents that it is left out.
+    """
 
     entity: str
     truth: str | None
@@ -66,17 +67,22 @@ class Knowers:
     out_of_date: dict[str, str] = field(default_factory=dict)
     unaware: tuple[str, ...] = ()
     unverified: dict[str, str] = field(default_factory=dict)
+    misjudged: tuple[Misjudged, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a chain believes what it believes. ``missed``: for each of its agents, what it missed."""
+    """Why a chain believes what it believes. ``missed``: for each of its agents, what it missed.
+
+    ``trail``: for a belief that came by being told, who told whom, back to the source.
+    """
 
     chain: tuple[str, ...]
     entity: str
     value: str | None
     held: Held | None
     event: SeenEvent | None
+    trail: Trail | None
     missed: dict[str, tuple[SeenEvent, ...]]
     sentence: str
 
@@ -98,6 +104,13 @@ class Questions:
         """Every entity, in the order of naming."""
         return [row["name"] for row in self._database.read(self._world, "world/entities")]
 
+    def names(self) -> Names:
+        """Agents and aliases, in one round trip: what the names of a question mean."""
+        agents, aliases = self._database.read_all(
+            [Call(self._world, "world/agents", {}), Call(self._world, "world/aliases", {})]
+        )
+        return Names([row["name"] for row in agents], read_aliases(aliases))
+
     def held(
         self, chain: str | Sequence[str], entity: str, as_of: int | str | None = None
     ) -> Held | None:
@@ -105,34 +118,50 @@ class Questions:
 
         Raises `UnknownNameError` when an agent of the chain was never named in the scenario.
         """
-        names = chain_of(chain)
-        entity = normal_name(entity, "entity")
-        found = ask(self._database, self._scenario, names, entity, moment(as_of))
-        if found is None:
-            self.known_agents(names)  # a slip of the pen must not look like ignorance
+        _, _, found = self._asked(chain, entity, moment(as_of))
         return found
+
+    def _asked(
+        self, chain: str | Sequence[str], entity: str, as_of: int | None
+    ) -> tuple[tuple[str, ...], str, Held | None]:
+        """A chain and an entity by their canonical names, and what is held.
+
+        Minds hold no aliases: whatever is found by the names as they were given is meant by them.
+        """
+        agents, entity = chain_of(chain), normal_name(entity, "entity")
+        found = ask(self._database, self._scenario, agents, entity, as_of)
+        if found is None:
+            names = self.names()  # a slip of the pen must not look like ignorance
+            meant = names.chain(agents), names.entity(entity)
+            if meant != (agents, entity):
+                return *meant, ask(self._database, self._scenario, *meant, as_of)
+        return agents, entity, found
 
     def truth(self, entity: str, as_of: int | str | None = None) -> str | None:
         """What is so; None when it is not known."""
-        entity = normal_name(entity, "entity")
-        return self._truths(entity, moment(as_of)).get(entity)
+        entity, upto = normal_name(entity, "entity"), moment(as_of)
+        found = self._truths(entity, upto)
+        if not found and (meant := self.names().entity(entity)) != entity:
+            entity, found = meant, self._truths(meant, upto)
+        return found.get(entity)
 
     def explain(
         self, chain: str | Sequence[str], entity: str, as_of: int | str | None = None
     ) -> Explanation:
-        """Value, source event and its witnesses, what each agent missed, and one sentence."""
-        names = chain_of(chain)
-        entity = normal_name(entity, "entity")
+        """Value, source event and its witnesses, who told whom, what each missed, one sentence."""
         upto = moment(as_of)
-        held = self.held(names, entity, upto)
+        names, entity, held = self._asked(chain, entity, upto)
         event = self._sources([held])[0] if held is not None else None
         since = (-1, 0) if event is None else (event.at, event.number)
         agents = list(dict.fromkeys(names))
         found = self._missed([[entity, agent, None, *since, None, False] for agent in agents], upto)
         missed = {agent: events for agent, events in zip(agents, found, strict=True) if events}
+        trail = None
+        if held is not None and event is not None:
+            trail = trail_of(self._database, self._scenario, held, event)
         value = None if held is None else held.value
-        sentence = explanation(names, entity, held, event, missed)
-        return Explanation(names, entity, value, held, event, missed, sentence)
+        sentence = explanation(names, entity, held, event, trail, missed)
+        return Explanation(names, entity, value, held, event, trail, missed, sentence)
 
     def false_beliefs(
         self,
@@ -152,16 +181,18 @@ class Questions:
             raise InvalidInputError(f"depth: expected 1 to {MAX_DEPTH}, got {depth}.")
         entity = None if entity is None else normal_name(entity, "entity")
         upto = moment(as_of)
-        everyone = self.agents()
-        minds = everyone if agents is None else [normal_name(name, "agents") for name in agents]
-        _refuse_unknown(minds, everyone)
+        names = self.names()
+        everyone = names.agents
+        minds = everyone if agents is None else list(dict.fromkeys(
+            names.agent(normal_name(name, "agents")) for name in agents
+        ))
+        entity = None if entity is None else names.entity(entity)
         depths = (1, 2) if depth is None else (depth,)
         questions = [c for d in depths for c in _chains(minds, everyone, d)]
         actual = [chain[1:] for chain in questions if len(chain) > 1]
-        held = ask_all(
-            self._database, self._scenario, list(dict.fromkeys(questions + actual)), entity, upto
-        )
-        truths = self._truths(entity, upto) if 1 in depths else {}
+        asked = list(dict.fromkeys(questions + actual))
+        held, truths = self._held_and_true(asked, entity, upto)
+        truths = truths if 1 in depths else {}
         entities = sorted({name for _, name in held} | set(truths))
         wrong: list[tuple[FalseBelief, Held | None]] = []
         for chain in questions:
@@ -185,16 +216,23 @@ class Questions:
         return self._with_missed(wrong, upto)
 
     def who_knows(self, entity: str, as_of: int | str | None = None) -> Knowers:
-        """Who is up to date, who is out of date and believes what, who has not heard."""
-        entity = normal_name(entity, "entity")
-        upto = moment(as_of)
-        everyone = self.agents()
-        truth = self._truths(entity, upto).get(entity)
-        held = ask_all(
-            self._database, self._scenario, [(agent,) for agent in everyone], entity, upto
+        """Who is up to date, out of date, unaware; and who is wrong about who is. One read a mind."""
+        upto, names = moment(as_of), self.names()
+        entity, everyone = names.entity(normal_name(entity, "entity")), names.agents
+        judged = len(everyone) ** 2 <= MAX_CHAINS
+        pairs = list(permutations(everyone, 2)) if judged else []
+        asked = [*((agent,) for agent in everyone), *pairs]
+        held, truths = self._held_and_true(asked, entity, upto)
+        truth = truths.get(entity)
+        values = {chain: belief.value for (chain, _), belief in held.items()}
+        known = {a: value for a in everyone if (value := values.get((a,))) is not None}
+        # Whoever holds nothing of it takes nobody for anything.
+        holding = {chain[0] for chain, value in values.items() if value is not None}
+        misjudged = (
+            Misjudged(agent, person, values.get((agent, person)), known.get(person))
+            for agent, person in pairs
+            if agent in holding and values.get((agent, person)) != known.get(person)
         )
-        values = {chain[0]: belief.value for (chain, _), belief in held.items()}
-        known = {agent: value for agent, value in values.items() if value is not None}
         return Knowers(
             entity,
             truth,
@@ -202,36 +240,51 @@ class Questions:
             {a: v for a, v in known.items() if truth is not None and v != truth},
             tuple(a for a in everyone if a not in known),
             known if truth is None else {},
+            tuple(misjudged) if judged else None,
         )
 
     def slip_of_an_entity(self, entity: str) -> str | None:
         """A hint when no event is about ``entity`` but some are about names near it."""
-        known = self.entities()
+        entities, aliases = self._database.read_all(
+            [Call(self._world, "world/entities", {}), Call(self._world, "world/aliases", {})]
+        )
+        known = [row["name"] for row in entities]
+        known += aliases_of("entity", read_aliases(aliases))
         if entity in known:
             return None
         near = near_names(entity, known)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
         return f"No event of this scenario is about {shown(entity)}.{hint}"
 
-    def known_agents(self, names: Sequence[str]) -> None:
-        """Raise `UnknownNameError` for a name that no event of the scenario has named."""
-        _refuse_unknown(names, self.agents())
+    def known_agents(self, names: Sequence[str]) -> list[str]:
+        """The agents that ``names`` mean, in that order; raises `UnknownNameError` for a name of none."""
+        return self.names().known(names)
 
     def _truths(self, entity: str | None, as_of: int | None) -> dict[str, str | None]:
-        if as_of is None:
-            rows = self._database.read(self._world, "world/truths", entity=entity)
-        else:
-            rows = self._database.read(
-                self._world, "world/truths_as_of", entity=entity, as_of=as_of
-            )
+        [rows] = self._database.read_all([self._truths_call(entity, as_of)])
         return {row["entity"]: row["value"] for row in rows}
+
+    def _truths_call(self, entity: str | None, as_of: int | None) -> Call:
+        if as_of is None:
+            return Call(self._world, "world/truths", {"entity": entity})
+        return Call(self._world, "world/truths_as_of", {"entity": entity, "as_of": as_of})
+
+    def _held_and_true(
+        self, chains: list[tuple[str, ...]], entity: str | None, as_of: int | None
+    ) -> tuple[dict[tuple[tuple[str, ...], str], Held], dict[str, str | None]]:
+        """What chains believe and what is so, of one moment."""
+        truths = self._truths_call(entity, as_of)
+        held, rows = ask_all_with(
+            self._database, self._scenario, chains, entity, as_of, truths
+        )
+        return held, {row["entity"]: row["value"] for row in rows}
 
     def _sources(self, held: Sequence[Held]) -> list[SeenEvent | None]:
         if not held:
             return []
         wanted = [[belief.chain[0], belief.at, belief.step] for belief in held]
         rows = self._database.read(self._world, "world/sources", beliefs=wanted)
-        found = {row["belief"]: _seen(row) for row in rows}
+        found = {row["belief"]: seen_event(row) for row in rows}
         return [found.get(index) for index in range(len(held))]
 
     def _missed(
@@ -247,7 +300,7 @@ class Questions:
         [rows] = self._database.read_all([Call(self._world, "world/missed", params)])
         found: list[list[SeenEvent]] = [[] for _ in questions]
         for row in rows:
-            found[row["question"]].append(_seen(row))
+            found[row["question"]].append(seen_event(row))
         return [tuple(events) for events in found]
 
     def _with_missed(
@@ -280,20 +333,3 @@ def _chains(minds: Sequence[str], everyone: Sequence[str], depth: int) -> list[t
         for rest in product(everyone, repeat=depth - 1)
         if all(a != b for a, b in zip((first, *rest), rest, strict=False))
     ]
-
-
-def _refuse_unknown(names: Sequence[str], everyone: Sequence[str]) -> None:
-    for name in names:
-        if name not in everyone:
-            near = near_names(name, everyone)
-            hint = f"Did you mean {', '.join(map(shown, near))}?" if near else (
-                f"Known are: {', '.join(map(shown, everyone[:20])) or 'none yet'}."
-            )
-            raise UnknownNameError(f"agent: no event has named {shown(name)}. {hint}")
-
-
-def _seen(row: Row) -> SeenEvent:
-    return SeenEvent(
-        row["seq"], row["at"], row["kind"], row["actor"], row["room"], row["entity"],
-        row["value"], row["text"], row["about"], tuple(row["witnesses"]),
-    )

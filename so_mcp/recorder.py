@@ -1,31 +1,43 @@
-"""Recording: one event, one transaction, from the caller's list to every mind it reaches.
+"""Recording: from the caller's list to every mind that its events reach.
 
-The world is read under WATCH, the pure functions say what the event changes, and everything is
-written in one MULTI. Between calls a copy of the world is kept *for writing only*: it counts as
-current exactly while the scenario's event counter, read under the watch, still has the number it
-had; no answer is ever given from it.
+The world is read under WATCH, the pure functions say what events change, and everything is written
+in one MULTI: an event is there whole or not at all, and so is a piece of up to `PIECE` events of one
+call. Between calls a copy of the world is kept *for writing only*: it counts as current exactly
+while the scenario's event counter and epoch, read under the watch, are still those it was read at;
+no answer is ever given from it. The epoch is random, and new whenever a scenario is made or changed
+by anything but an event: after a reset, the same number is not the same.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any
-from zlib import crc32
+from itertools import count, pairwise
+from typing import Any, NamedTuple
 
-from .database import Call, Conflict, Database, Row, Transaction
+from .database import Call, Conflict, Database, Transaction, Turn
 from .embedded import FORMAT
-from .errors import ConflictError, ConnectionLostError, InvalidEventError, StoreError
+from .errors import (
+    ConflictError,
+    ConnectionLostError,
+    InvalidEventError,
+    SecondOrderError,
+    StoreError,
+)
 from .events import Event, LoggedEvent, check_events
-from .names import counters_key, mind_key, near_names, shown, world_key
-from .route import Belief, Routed, route
+from .names import EPOCH, counters_key, mind_key, name_of, new_epoch, shown, turn_key, world_key
+from .progress import Progress, silent
+from .route import Routed, route
+from .vocabulary import NewNames, canonical, near_to, new_names, read_aliases, refuse_new
 from .world import Changes, Location, Settings, Stay, Truth, World, advance
+from .writes import event_calls, logged_event
 
-SETTLE_EVERY = 32  # events; reads look at no more than this many beliefs beyond the frontier
-_ATTEMPTS = 200
+PIECE = 32  # events; queries of one MULTI hold up everybody else
+_CONFLICTS_BEFORE_A_TURN = 5
+_PATIENCE = 30.0  # seconds
+_CLOCKS_APART = 60_000  # ms
 _SEQ, _AT = "seq", "at"
 _MIND = "mind:"
 
@@ -37,6 +49,15 @@ class Recorded:
     event: LoggedEvent
     witnesses: tuple[str, ...]
     again: bool = False
+
+
+class _Step(NamedTuple):
+    """What one event of a batch does; nothing, where it was recorded before."""
+
+    recorded: Recorded
+    changes: Changes | None = None
+    routed: Routed | None = None
+    new: NewNames | None = None
 
 
 @dataclass(slots=True)
@@ -52,50 +73,75 @@ class Record:
     entities: list[str] = field(default_factory=list)
     near: dict[str, list[str]] = field(default_factory=dict)
 
+    def note(self, new: NewNames, world: World) -> None:
+        """Add the names that an event made in ``world``."""
+        made = {"agent": self.agents, "room": self.rooms, "entity": self.entities}
+        for kind, name in new:
+            made[kind].append(name)
+            if near := near_to(name, kind, new, world):
+                self.near[name] = near
+
 
 class Recorder:
     """Writes the events of one scenario."""
 
     def __init__(
-        self,
-        database: Database,
-        scenario: str,
-        settings: Settings | None,
+        self, database: Database, scenario: str, asked: Mapping[str, Any],
         lifetime: int | None = None,
     ) -> None:
-        """``settings`` None: those the scenario has, or the defaults for a new one.
+        """``asked``: those of the `Settings` that the scenario must have, or is made with.
 
         ``lifetime``: of a fork, the seconds after which minds made in it go by themselves.
         """
         self._lifetime = lifetime
         self._database = database
         self._scenario = scenario
-        self._settings = settings
+        self._asked = asked
         self._world_key = world_key(scenario)
         self._counters_key = counters_key(scenario)
         self._world: World | None = None
 
-    def record(self, events: Iterable[Event | Mapping[str, Any]]) -> Record:
+    def record(
+        self, events: Iterable[Event | Mapping[str, Any]], progress: Progress = silent
+    ) -> Record:
         """Record events in order, each whole or not at all; see `Memory.record`."""
         checked = check_events(events)
         record = Record()
-        if not checked:
-            return record
         now = time.time_ns() // 1_000_000
         self._refuse_the_past(checked)
-        self._rehearse(checked, now)
-        for event in checked:
-            self._record_one(event, now, record)
+        if len(checked) > PIECE:
+            self._rehearse(checked, now)
+        for start in range(0, len(checked), PIECE):
+            if start:
+                progress(start, len(checked), "recording")
+            try:
+                self._record_piece(checked, start, now, record)
+            except SecondOrderError as error:
+                if not start:
+                    raise
+                raise type(error)(
+                    f"{error} The {start} events before events[{start}] are recorded, the others "
+                    "are not."
+                ) from error
         return record
 
-    def prepare(self) -> None:
-        """Make the scenario if it does not exist; raises `ConflictError` for other settings."""
-        self._retrying(self._current_world)
-
     def world(self) -> World:
-        """The world as it is now, read from the database."""
+        """The world as it is, made if there was none; raises `ConflictError` for other settings."""
         self._world = None
         return self._retrying(self._current_world)
+
+    def repeat(self, event: LoggedEvent) -> None:
+        """Record the next event of another log, as it stands there."""
+        self._record_piece([event], 0, event.at, Record())
+
+    def transact[T](
+        self, attempt: Callable[[Transaction, World], T], *, create: bool = False
+    ) -> T:
+        """Run ``attempt`` on the world as it is, which cannot change before it commits; or again.
+
+        What it commits has to come with another `EPOCH`. A scenario that does not exist is empty.
+        """
+        return self._retrying(lambda t: attempt(t, self._current_world(t, create=create)))
 
     def _refuse_the_past(self, events: Sequence[LoggedEvent]) -> None:
         dated = [(index, event) for index, event in enumerate(events) if event.at >= 0]
@@ -108,57 +154,100 @@ class Recorder:
                 )
 
     def _rehearse(self, events: Sequence[LoggedEvent], now: int) -> None:
-        """Run a batch on a copy of the world first, so that none of a wrong batch is written."""
-        if len(events) == 1:
-            return  # its own transaction looks before it writes
+        """Fold a batch of several pieces into a copy of the world: of a wrong one none is written."""
 
         def rehearse(transaction: Transaction) -> None:
-            world = _copy(self._current_world(transaction))
-            ids = [event.id for event in events if event.id is not None]
-            again = {event.id for event in self._recorded_under(transaction, ids)}
+            world = self._current_world(transaction).copy()
+            earlier = self._recorded_under(transaction, events)
             transaction.unwatch()
-            for index, event in enumerate(events):
-                if event.id in again:
-                    continue
-                try:
-                    advance(world, _numbered(event, world, now))
-                except (ConflictError, InvalidEventError) as error:
-                    raise type(error)(f"events[{index}].{error}") from None
+            for _ in self._folded(events, 0, world, earlier, now):
+                pass
 
         self._retrying(rehearse)
 
-    def _record_one(self, event: LoggedEvent, now: int, record: Record) -> None:
+    def _record_piece(
+        self, events: Sequence[LoggedEvent], start: int, now: int, record: Record
+    ) -> None:
+        piece = events[start : start + PIECE]
+
         def attempt(transaction: Transaction) -> None:
             world = self._current_world(transaction)
-            if event.id is not None and self._again(transaction, event, record):
-                transaction.unwatch()
-                return
-            numbered = _numbered(event, world, now)
-            known = Record(agents=list(world.agents), rooms=list(world.rooms),
-                           entities=list(world.entities)) if _names_new(event, world) else None
+            earlier = self._recorded_under(transaction, piece)
             self._world = None  # not current again before the commit has succeeded
-            changes = advance(world, numbered)
-            routed = route(numbered, world, changes)
-            for agent in routed.witnesses:
-                world.agents[agent] += 1
-            calls = self._calls(numbered, world, changes, routed)
-            counters = {_SEQ: numbered.seq, _AT: numbered.at}
-            counters.update({_MIND + agent: world.agents[agent] for agent in routed.witnesses})
-            made = [mind_key(self._scenario, agent) for agent in changes.agents]
-            lifetimes = None if self._lifetime is None else dict.fromkeys(made, self._lifetime)
-            transaction.commit(counters, calls, lifetimes)
+            recorded: list[Recorded] = []
+            new: NewNames = {}
+            calls: list[Call] = []
+            counters: dict[str, int] = {}
+            lifetimes: dict[str, int] = {}
+            first = start if len(events) > 1 else None
+            for step in self._folded(piece, first, world, earlier, now):
+                recorded.append(step.recorded)
+                if step.changes is None or step.routed is None:
+                    continue
+                new |= step.new or {}
+                # A grant may have made a mind before anybody named its agent.
+                minds = [mind_key(self._scenario, agent) for agent in step.changes.agents]
+                made = transaction.missing(minds)
+                if self._lifetime is not None:
+                    lifetimes.update(dict.fromkeys(made, self._lifetime))
+                calls += event_calls(
+                    self._scenario, step.recorded.event, world, step.changes, step.routed, made
+                )
+                counters.update({_MIND + a: world.agents[a] for a in step.routed.witnesses})
+            if calls:
+                counters |= {_SEQ: world.seq, _AT: world.at}
+                transaction.commit(counters, calls, lifetimes)
+            else:
+                transaction.unwatch()
             self._world = world
-            record.events.append(Recorded(numbered, routed.witnesses))
-            if known is not None:
-                _note_names(record, changes, known)
+            record.events += recorded
+            record.note(new, world)
 
         self._retrying(attempt)
 
-    def _retrying[T](self, attempt: Callable[[Transaction], T]) -> T:
-        lost = False
-        for number in range(_ATTEMPTS):
+    def _folded(
+        self,
+        events: Sequence[LoggedEvent],
+        start: int | None,
+        world: World,
+        earlier: dict[str, LoggedEvent],
+        now: int,
+    ) -> Iterator[_Step]:
+        """Fold events into ``world`` one by one, and say what each does.
+
+        ``earlier`` are those recorded under these ids before. With ``start``, an error says which
+        event of its batch it is.
+        """
+        for index, event in enumerate(events, start or 0):
             try:
-                with self._database.transaction(self._counters_key) as transaction:
+                again = earlier.get(event.id) if event.id is not None else None
+                if again is not None:
+                    _refuse_another(canonical(event, world), again)
+                    yield _Step(Recorded(again, (), again=True))
+                    continue
+                placed = _placed(event, world, now)
+                new = new_names(placed, world)
+                changes = advance(world, placed)
+            except (ConflictError, InvalidEventError) as error:
+                if start is None:
+                    raise
+                raise type(error)(f"events[{index}].{error}") from None
+            routed = route(placed, world, changes)
+            for agent in routed.witnesses:
+                world.agents[agent] += 1
+            if placed.id is not None:
+                earlier[placed.id] = placed
+            yield _Step(Recorded(placed, routed.witnesses), changes, routed, new)
+
+    def _retrying[T](self, attempt: Callable[[Transaction], T]) -> T:
+        """Run an attempt until nobody interferes; one that keeps losing takes a turn of its own."""
+        lost, turn = False, Turn(turn_key(self._scenario))
+        deadline = time.monotonic() + _PATIENCE
+        for number in count():
+            if number >= _CONFLICTS_BEFORE_A_TURN and not turn.mine:
+                turn = self._database.take(turn)
+            try:
+                with self._database.transaction(self._counters_key, turn) as transaction:
                     return attempt(transaction)
             except ConnectionLostError:
                 if lost:
@@ -166,75 +255,73 @@ class Recorder:
                 lost = True  # nothing was being committed: look once more
             except Conflict:
                 self._world = None
-                # Jitter spreads the writers; the bound keeps a loser from waiting for long.
-                time.sleep(random.uniform(0, min(0.0005 * 2**number, 0.02)))  # noqa: S311
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(random.uniform(0, 0.004))  # noqa: S311 - jitter spreads the writers
         raise StoreError(
-            f"scenario {shown(self._scenario)}: other writers changed it {_ATTEMPTS} times in a "
-            "row while this event waited. Nothing of it was written; record it again."
+            f"scenario {shown(self._scenario)}: other writers changed it all the time for "
+            f"{_PATIENCE:.0f} seconds. Nothing of this was written; record it again."
         )
 
     def _recorded_under(
-        self, transaction: Transaction, ids: Sequence[str | None]
-    ) -> list[LoggedEvent]:
+        self, transaction: Transaction, events: Sequence[LoggedEvent]
+    ) -> dict[str, LoggedEvent]:
+        """Those events of the log that have the id of one of these."""
+        ids = [event.id for event in events if event.id is not None]
         if not ids:
-            return []
-        call = Call(self._world_key, "world/events_by_id", {"ids": list(ids)})
-        [found] = transaction.read_all([call])
-        return [logged_event(row) for row in found]
+            return {}
+        [rows] = transaction.read_all([Call(self._world_key, "world/events_by_id", {"ids": ids})])
+        return {row["id"]: logged_event(row) for row in rows}
 
-    def _again(self, transaction: Transaction, event: LoggedEvent, record: Record) -> bool:
-        found = self._recorded_under(transaction, [event.id])
-        if not found:
-            return False
-        [earlier] = found
-        same = replace(event, seq=earlier.seq, at=earlier.at if event.at < 0 else event.at)
-        if same != earlier:
-            different = next(
-                name for name in LoggedEvent.__slots__
-                if getattr(same, name) != getattr(earlier, name)
-            )
-            raise ConflictError(
-                f"id: {shown(str(event.id))} was recorded before with another {different} "
-                f"({getattr(earlier, different)!r}, now {getattr(same, different)!r}). "
-                "Give a new event a new id."
-            )
-        record.events.append(Recorded(earlier, (), again=True))
-        return True
-
-    def _current_world(self, transaction: Transaction) -> World:
+    def _current_world(self, transaction: Transaction, *, create: bool = True) -> World:
         counters = transaction.watch()
+        if not counters and not create:
+            return World()
         if not counters:
             self._create(transaction)
             counters = transaction.watch()
-        if self._world is None or self._world.seq != counters[_SEQ]:
+        now = (counters.get(_SEQ), counters.get(EPOCH, 0))
+        if self._world is None or (self._world.seq, self._world.epoch) != now:
             self._world = self._read_world(transaction, counters)
         return self._world
 
     def _create(self, transaction: Transaction) -> None:
-        settings = self._settings or Settings()
+        settings = Settings(**self._asked)
         calls = [
             Call(self._world_key, f"world/index_{what}", {})
             for what in ("agent", "room", "entity", "event")
         ]
-        created = {"name": self._scenario, "policy": settings.policy, "rooms": settings.rooms,
-                   "format": FORMAT}
-        transaction.commit({_SEQ: 0}, [*calls, Call(self._world_key, "world/create", created)])
+        calls.append(Call(self._world_key, "world/create", {
+            "name": name_of(self._scenario), "policy": settings.policy, "rooms": settings.rooms,
+            "format": FORMAT,
+        }))
+        made = (self._counters_key, self._world_key)  # in this order they go, before any mind
+        lifetimes = None if self._lifetime is None else dict.fromkeys(made, self._lifetime)
+        transaction.commit({_SEQ: 0, EPOCH: new_epoch()}, calls, lifetimes)
 
     def _read_world(self, transaction: Transaction, counters: Mapping[str, int]) -> World:
-        names = ("scenario", "agents", "rooms", "entities", "presence", "departures", "locations")
+        names = ("scenario", "agents", "rooms", "entities", "aliases", "presence", "departures",
+                 "locations")
         calls = [Call(self._world_key, f"world/{name}", {}) for name in names]
         calls.append(Call(self._world_key, "world/truths", {"entity": None}))
-        scenario, agents, rooms, entities, presence, departures, locations, truths = (
+        scenario, agents, rooms, entities, aliases, presence, departures, locations, truths = (
             transaction.read_all(calls)
         )
+        if not counters or transaction.watch() != counters:
+            transaction.unwatch()
+            raise Conflict  # it was changed while it was read, so the parts may not fit together
         [row] = scenario
         settings = Settings(row["policy"], row["rooms"])
-        if self._settings is not None and self._settings != settings:
-            raise ConflictError(
-                f"scenario {shown(self._scenario)}: it was made with {settings}, and "
-                f"{self._settings} was asked for. Leave the settings out, or use a new name."
-            )
-        world = World(settings, chapter=row["chapter"], chapter_since=row["chapter_since"] or 0)
+        for what, asked in self._asked.items():
+            if getattr(settings, what) != asked:
+                raise ConflictError(
+                    f"scenario {shown(self._scenario)}: its {what} is "
+                    f"'{getattr(settings, what)}' since it was made, and '{asked}' was asked for. "
+                    "Leave the settings out, or use a new name."
+                )
+        world = World(settings, chapter=row["chapter"], chapter_since=row["chapter_since"] or 0,
+                      aliases=read_aliases(aliases), strict=row["strict"],
+                      seq=counters[_SEQ], at=counters.get(_AT, 0), epoch=counters.get(EPOCH, 0))
         world.agents = {row["name"]: counters.get(_MIND + row["name"], 0) for row in agents}
         world.rooms = {row["name"]: row["kind"] for row in rooms}
         world.entities = {row["name"]: None for row in entities}
@@ -247,153 +334,38 @@ class Recorder:
                 world.exits[row["agent"]] = row["until"]
         world.locations = {row["entity"]: Location(row["name"], row["is_room"]) for row in locations}
         world.truths = {row["entity"]: Truth(row["value"], row["at"], row["seq"]) for row in truths}
-        world.seq = counters[_SEQ]
-        world.at = counters.get(_AT, 0)
         return world
 
-    def _calls(
-        self, event: LoggedEvent, world: World, changes: Changes, routed: Routed
-    ) -> list[Call]:
-        """Everything that one event writes, world first."""
-        here = self._world_key
-        calls = [Call(here, "world/name_agent", {"name": name}) for name in changes.agents]
-        calls += [
-            Call(mind_key(self._scenario, name), "mind/create", {}) for name in changes.agents
-        ]
-        calls += [
-            Call(here, "world/name_room", {"name": name, "kind": kind})
-            for name, kind in changes.rooms
-        ]
-        calls += [Call(here, "world/name_entity", {"name": name}) for name in changes.entities]
-        calls.append(self._log(event, world, routed.witnesses))
-        if event.kind == "tell":
-            calls.append(self._told(event, routed))
-        for stay in changes.left:
-            calls.append(Call(here, "world/leave", {
-                "agent": stay.agent, "room": stay.room, "since": stay.since,
-                "since_at": stay.since_at, "until": stay.until, "at": stay.until_at,
-            }))
-        for stay in changes.entered:
-            calls.append(Call(here, "world/enter", {
-                "agent": stay.agent, "room": stay.room, "since": stay.since, "at": stay.since_at,
-            }))
-        if changes.located is not None:
-            where = "room" if changes.located.is_room else "container"
-            calls.append(Call(here, f"world/locate_in_{where}", {
-                "entity": event.entity, "name": changes.located.name,
-            }))
-        if changes.chapter:
-            calls.append(Call(here, "world/begin_chapter", {
-                "place": world.chapter, "since": world.chapter_since,
-            }))
-        calls += [
-            Call(mind_key(self._scenario, belief.mind), "mind/believe",
-                 belief_row(belief, event, world.agents[belief.mind], routed.witnesses))
-            for belief in routed.beliefs
-        ]
-        return calls + self._settling(event, world, routed.witnesses)
 
-    def _told(self, event: LoggedEvent, routed: Routed) -> Call:
-        believers = {b.mind for b in routed.beliefs if b.scope.min_depth == 1}
-        listeners = [[a, a in believers] for a in routed.witnesses if a != event.actor]
-        public = event.everyone or not event.audience
-        return Call(self._world_key, "world/told", {
-            "speaker": event.actor, "listeners": listeners, "seq": event.seq, "at": event.at,
-            "entity": event.entity, "value": event.value, "public": public,
-        })
-
-    def _settling(self, event: LoggedEvent, world: World, witnesses: tuple[str, ...]) -> list[Call]:
-        due = [
-            Call(mind_key(self._scenario, agent), "mind/settle",
-                 {"since": world.agents[agent] - SETTLE_EVERY})
-            for agent in witnesses
-            # Each mind in its own turn: those who always witness together would all come due at once.
-            if (world.agents[agent] + crc32(agent.encode())) % SETTLE_EVERY == 0
-        ]
-        if event.seq % SETTLE_EVERY == 0:
-            since = {"since": event.seq - SETTLE_EVERY}
-            due.append(Call(self._world_key, "world/settle", since))
-        return due
-
-    def _log(self, event: LoggedEvent, world: World, witnesses: tuple[str, ...]) -> Call:
-        params: dict[str, Any] = {
-            name: getattr(event, name) for name in LoggedEvent.__slots__
-        }
-        params["agents"] = list(event.agents)
-        params["audience"] = list(event.audience)
-        params["witnesses"] = [[agent, world.agents[agent]] for agent in witnesses]
-        query = "world/log_truth" if event.sets_truth else "world/log"
-        return Call(self._world_key, query, params)
+def _refuse_another(event: LoggedEvent, earlier: LoggedEvent) -> None:
+    """Raise `ConflictError` when an id was recorded before with something else."""
+    same = replace(event, seq=earlier.seq, at=earlier.at if event.at < 0 else event.at)
+    if same == earlier:
+        return
+    different = next(
+        name for name in LoggedEvent.__slots__ if getattr(same, name) != getattr(earlier, name)
+    )
+    raise ConflictError(
+        f"id: {shown(str(event.id))} was recorded before with another {different} "
+        f"({getattr(earlier, different)!r}, now {getattr(same, different)!r}). "
+        "Give a new event a new id."
+    )
 
 
-def belief_row(
-    belief: Belief, event: LoggedEvent, step: int, witnesses: tuple[str, ...]
-) -> dict[str, Any]:
-    """A belief as the mind's graph holds it; ``step`` is the mind's own number of the event."""
-    scope = belief.scope
-    return {
-        "entity": belief.entity,
-        "value": belief.value,
-        "members": list(scope.members),
-        "min_depth": scope.min_depth,
-        "max_depth": scope.max_depth,
-        "about": scope.about,
-        "at": event.at,
-        "step": step,
-        "via": belief.via,
-        "source": event.actor,
-        "room": event.room,
-        "text": event.text,
-        "witnesses": None if scope.members == witnesses else list(witnesses),
-    }
-
-
-def logged_event(row: Row) -> LoggedEvent:
-    """An event as the log's queries return it."""
-    return LoggedEvent(**{**row, "agents": tuple(row["agents"]), "audience": tuple(row["audience"])})
-
-
-def _numbered(event: LoggedEvent, world: World, now: int) -> LoggedEvent:
-    """Give an event its place: after all that is recorded."""
+def _placed(event: LoggedEvent, world: World, now: int) -> LoggedEvent:
+    """Give an event its names and its place: after all that is recorded."""
+    event = canonical(event, world)
+    if world.strict and (new := new_names(event, world)):
+        refuse_new(new, world)
     if 0 <= event.at < world.at:
         raise InvalidEventError(
             f"happened_at: expected a time at or after that of the newest event ({world.at}), got "
             f"{event.at}. Events are recorded in the order in which they happened."
         )
+    if event.at < 0 and world.at > now + _CLOCKS_APART:
+        raise InvalidEventError(
+            f"happened_at: is missing, and the newest event ({world.at}) lies in the future, so the "
+            "time of recording would not come after it. Give the event its own time."
+        )
     # A clock that was set back must not put an event before those it came after.
     return replace(event, seq=world.seq + 1, at=event.at if event.at >= 0 else max(now, world.at))
-
-
-def _copy(world: World) -> World:
-    return replace(
-        world,
-        agents=dict(world.agents),
-        rooms=dict(world.rooms),
-        entities=dict(world.entities),
-        present={room: dict(stays) for room, stays in world.present.items()},
-        truths=dict(world.truths),
-        locations=dict(world.locations),
-        exits=dict(world.exits),
-    )
-
-
-def _names_new(event: LoggedEvent, world: World) -> bool:
-    return (
-        any(name not in world.agents for name in event.named_agents())
-        or (event.room is not None and event.room not in world.rooms)
-        or (event.entity is not None and event.entity not in world.entities)
-        or (event.located_in is not None and event.located_in not in world.rooms)
-    )
-
-
-def _note_names(record: Record, changes: Changes, known: Record) -> None:
-    rooms = [name for name, _ in changes.rooms]
-    for made, before, noted in (
-        (changes.agents, known.agents, record.agents),
-        (rooms, known.rooms, record.rooms),
-        (changes.entities, known.entities, record.entities),
-    ):
-        for name in made:
-            noted.append(name)
-            if near := near_names(name, before):
-                record.near[name] = near

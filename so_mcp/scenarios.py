@@ -7,7 +7,7 @@ Each is one file of the package ``so_mcp.data``: ``name``, ``title``, ``summary`
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -70,4 +70,5 @@ def play(memory: Memory, scenario: Scenario) -> Record:
     The world gets the story's settings when this makes it; raises `ConflictError` where one of
     that name was made with others: there the same events would mean something else.
     """
-    return Recorder(memory.database, memory.scenario, scenario.settings).record(scenario.events)
+    settings = asdict(scenario.settings)
+    return Recorder(memory.database, memory.scenario, settings).record(scenario.events)

@@ -7,30 +7,53 @@ do next. Nothing connects to the database before a tool is called.
 
 from __future__ import annotations
 
-import functools
+import concurrent.futures
 import inspect
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Any, Literal, get_type_hints
 
+import anyio.from_thread
 import anyio.to_thread
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool as ServedTool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
 from . import __version__
-from .config import Config, from_environment
-from .embedded import EmbeddedStore
-from .errors import InvalidInputError, SecondOrderError
-from .memory import Memory
-from .names import near_names, shown
-from .tools import Tool, tools_for
+from .calls import (
+    Source,
+    ask,
+    parameters,
+    tools_of,
+    unfit_argument,
+    unknown,
+    unknown_argument,
+)
+from .completions import add_completions
+from .errors import InvalidInputError, SecondOrderError, message_of
+from .progress import Progress
+from .prompts import add_prompts
+from .resources import SECURITY, add_resources
+from .tools import Tool
+from .tools.answers import Answer
 from .view import AgentView
 
 Format = Literal["concise", "detailed"]
+
+# Of what only reads, the protocol gives no meaning to the other hints.
+_ANNOTATIONS = {
+    "reads": ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    "appends": ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, open_world_hint=False
+    ),
+    "destroys": ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+    ),
+}
 
 _SUPERVISOR = (
     "SecondOrder remembers who witnessed what in scenario {scenario}, and so who believes what "
@@ -43,13 +66,10 @@ _AGENT = (
 )
 
 
-def build_server(source: Memory | AgentView) -> MCPServer[Any]:
+def build_server(source: Source) -> MCPServer[Any]:
     """A server for what ``source`` may do: a supervisor's memory or one agent's own mind."""
     agent = source.agent if isinstance(source, AgentView) else None
-    served = [
-        _served(tool, source) for tool in tools_for("supervisor" if agent is None else "agent")
-    ]
-    by_name = {tool.name: tool for tool in served}
+    served = {name: _served(tool, source) for name, tool in tools_of(source).items()}
     text = _SUPERVISOR if agent is None else _AGENT
 
     @asynccontextmanager
@@ -62,102 +82,94 @@ def build_server(source: Memory | AgentView) -> MCPServer[Any]:
     async def check_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         """Refuse arguments that do not fit, in our words: the SDK drops unknown ones silently."""
         if ctx.method == "tools/call" and isinstance(ctx.params, dict):
-            tool = by_name.get(str(ctx.params.get("name")))
-            arguments = ctx.params.get("arguments") or {}
-            if tool is not None and (problem := _problem(tool, arguments)):
+            problem = _problem(served, str(ctx.params.get("name")), ctx.params.get("arguments"))
+            if problem:
                 return CallToolResult(
                     content=[TextContent(type="text", text=problem)], is_error=True
                 )
         return await call_next(ctx)
 
-    return MCPServer(
+    server: MCPServer[Any] = MCPServer(
         name="so-mcp" if agent is None else "so-mcp-agent",
         title=f"SecondOrder: {agent or 'supervisor'} in {source.scenario}",
         instructions=text.format(agent=agent, scenario=source.scenario),
         version=__version__,
-        tools=served,
+        tools=list(served.values()),
         lifespan=lifespan,
         log_level="ERROR",
+        resource_security=SECURITY,
         middleware=[check_arguments],
     )
+    add_resources(server, source)
+    add_prompts(server, source)
+    add_completions(server, source)
+    return server
 
 
-def source_of(config: Config) -> Memory | AgentView:
-    """The supervisor's memory, or with ``SO_AGENT`` that agent's own mind and nothing else."""
-    if config.agent is not None:
-        store = config.server or EmbeddedStore(config.path)
-        return AgentView(config.agent, config.scenario, store)
-    if config.server is not None:
-        server = config.server
-        return Memory(
-            config.scenario, host=server.host, port=server.port,
-            username=server.username, password=server.password,
-        )
-    return Memory(config.scenario, path=config.path)
-
-
-def serve() -> None:
-    """Serve on stdio until the host closes it (or a signal, see `cli.main`)."""
-    build_server(source_of(from_environment())).run("stdio")
-
-
-def _served(tool: Tool, source: Memory | AgentView) -> ServedTool:
+def _served(tool: Tool, source: Source) -> ServedTool:
     """A tool as the SDK serves it: its function bound to ``source``, run beside the event loop."""
 
-    def call(response_format: Format = "concise", **arguments: Any) -> CallToolResult:
-        answer = tool.function(source, **arguments)
-        answer.step = source.step()
+    def call(progress: Progress, response_format: Format, arguments: dict[str, Any]) -> CallToolResult:
+        answer = ask(tool, source, arguments, progress)
         data = answer.model_dump(mode="json")
         text = answer.text() if response_format == "concise" else _json(data)
         return CallToolResult(
             content=[TextContent(type="text", text=text)], structured_content=data
         )
 
-    async def run(**arguments: Any) -> CallToolResult:
+    async def run(
+        ctx: Context[Any, Any], response_format: Format = "concise", **arguments: Any
+    ) -> CallToolResult:
+        # A cancelled call is waited for: it ends at its next step, and has put away what it made.
         try:
             return await anyio.to_thread.run_sync(
-                functools.partial(call, **arguments), abandon_on_cancel=True
+                call, _reporting_to(ctx), response_format, arguments
             )
         except SecondOrderError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(message_of(error)) from error
 
-    hints = get_type_hints(tool.function, include_extras=True)
-    returns = Annotated[CallToolResult, hints.pop("return")]
-    parameters = [
-        parameter.replace(annotation=hints[name])
-        for name, parameter in list(inspect.signature(tool.function).parameters.items())[1:]
-    ]
-    parameters.append(
+    given = [
+        *parameters(tool).values(),
         inspect.Parameter(
             "response_format", inspect.Parameter.KEYWORD_ONLY, default="concise", annotation=Format
-        )
-    )
-    run.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": returns}
+        ),
+    ]
+    run.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in given}
     served = ServedTool.from_function(
         run,
         name=tool.name,
         title=tool.title,
         description=" ".join((inspect.getdoc(tool.function) or "").split()),
-        annotations=ToolAnnotations(
-            read_only_hint=tool.effect == "reads",
-            destructive_hint=False,
-            idempotent_hint=tool.effect == "reads",
-            open_world_hint=False,
-        ),
+        context_kwarg="ctx",
+        annotations=_ANNOTATIONS[tool.effect],
     )
     served.parameters = _slim(served.parameters)
-    if served.fn_metadata.output_schema is not None:
-        served.fn_metadata.output_schema = _outline(served.fn_metadata.output_schema)
+    served.fn_metadata.output_schema = _outline(get_type_hints(tool.function)["return"])
     return served
+
+
+def _reporting_to(ctx: Context[Any, Any]) -> Progress:
+    """What a long call tells of itself goes to the host; when the host cancelled it, it ends."""
+
+    def report(done: int, total: int, what_next: str) -> None:
+        anyio.from_thread.check_cancelled()
+        try:
+            anyio.from_thread.run(ctx.report_progress, done, total, what_next)
+        except concurrent.futures.CancelledError:  # while the host was slow to take it
+            anyio.from_thread.check_cancelled()
+            raise
+
+    return report
 
 
 def _json(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def _outline(schema: dict[str, Any]) -> dict[str, Any]:
+def _outline(answer: type[Answer]) -> dict[str, Any]:
     """The names and kinds of an answer's fields; what is inside a list or object shows in it."""
+    schema = answer.model_json_schema(mode="serialization")
     kept = {}
     for name, field in schema["properties"].items():
         kinds = [option.get("type", "object") for option in field.get("anyOf", [field])]
@@ -190,28 +202,21 @@ def _slim(schema: Any) -> Any:
     return {**real[0], **kept} if len(real) == 1 else {"anyOf": real, **kept}
 
 
-def _problem(tool: ServedTool, arguments: Any) -> str | None:
-    """What is wrong with a call's arguments, in one sentence with the next step; None if nothing."""
-    if not isinstance(arguments, dict):
-        return f"{tool.name}: arguments must be an object, got {type(arguments).__name__}."
+def _problem(served: dict[str, ServedTool], name: str, arguments: Any) -> str | None:
+    """What is wrong with a call, in one sentence with the next step; None if nothing."""
+    tool = served.get(name)
+    if tool is None:
+        return unknown("tool", name, served)
+    if not isinstance(arguments, dict | None):
+        return f"{name}: arguments must be an object, got {type(arguments).__name__}."
+    arguments = arguments or {}
     known = tool.parameters.get("properties", {})
-    for name in arguments:
-        if name not in known:
-            near = near_names(str(name), known) or list(known)
-            return (
-                f"{tool.name}: there is no argument {shown(str(name))}. "
-                f"Did you mean {' or '.join(near)}? Arguments: {', '.join(known) or 'none'}."
-            )
+    if problem := unknown_argument(name, map(str, arguments), known):
+        return problem
     try:
         tool.fn_metadata.validate_arguments(arguments)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "missing":
-            return f"{tool.name}: argument {place} is missing. Arguments: {', '.join(known)}."
-        got = shown(str(first["input"]))
-        message = first["msg"].replace("Input should be", "expected")
-        return f"{tool.name}.{place}: {message}; got {got}."
+        return unfit_argument(name, error, known)
     except InvalidInputError as error:
-        return f"{tool.name}: {error}"
+        return f"{name}: {error}"
     return None

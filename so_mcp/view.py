@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from typing import Self
 
 from . import briefing as _briefing
+from . import common as _common
+from . import handoff as _handoff
+from . import history as _history
 from .config import ServerAddress
 from .database import agent_database
 from .embedded import EmbeddedStore
-from .minds import Held, ask, ask_all, chain_of
+from .minds import Held, ask, ask_all, chain_of, people, since_of
 from .names import database_user, mind_key, normal_name
 
 
@@ -59,6 +62,27 @@ class AgentView:
             normal_name(entity, "entity"),
         )
 
+    def explain(self, entity: str, person: str | None = None) -> Held | None:
+        """Why I believe something, or think that a person does: value, source, witnesses, words.
+
+        None when I hold nothing of it.
+        """
+        chain = [self.agent] if person is None else [self.agent, person]
+        name = normal_name(entity, "entity")
+        return ask(self.database, self.scenario, chain_of(chain), name)
+
+    def what_changed(self, since: int | str | None = None) -> list[_history.Change]:
+        """What I came to believe, or to think that others believe, newest last.
+
+        ``since``: a step of my own mind (an int below 2**31: what came after it), or milliseconds
+        since 1970 or ISO 8601 text (what happened then or later).
+        """
+        return _history.what_changed(self.database, self.scenario, self.agent, since_of(since))
+
+    def people(self) -> list[str]:
+        """Everybody I hold a belief of or with."""
+        return people(self.database, self.scenario, self.agent)
+
     def who_is_misinformed(self) -> list[_briefing.Misinformed]:
         """Each person and entity where I think they believe something else than I do."""
         return _briefing.misinformed(self.database, self.scenario, self.agent)
@@ -66,11 +90,36 @@ class AgentView:
     def briefing(self, talking_to: str) -> list[_briefing.Point]:
         """What to have in mind when I talk to somebody, as data."""
         other = normal_name(talking_to, "talking_to")
+        _briefing.refuse_oneself(self.agent, other)
         return _briefing.briefing(self.database, self.scenario, self.agent, other)
 
     def context_for(self, talking_to: str) -> str:
         """What to have in mind when I talk to somebody, as text for a prompt."""
         return _briefing.briefing_text(self.briefing(talking_to), talking_to)
+
+    def common_ground(self, person: str, entity: str | None = None) -> list[_common.Ground]:
+        """What I share with somebody as I see it, most shared first; never what it takes.
+
+        Its modes are what I believe of the two of us: "believed" is that, as I see it, we both
+        believe it, but not that I think it knows that I do.
+        """
+        person = normal_name(person, "person")
+        entity = None if entity is None else normal_name(entity, "entity")
+        return _common.common_ground_seen(
+            self.database, self.scenario, self.agent, person, entity
+        )
+
+    def handoff_delta(
+        self, receiver: str, exclude: str | Sequence[str] | None = None
+    ) -> _handoff.Handoff:
+        """The smallest message that gives somebody what I think it lacks or has wrong.
+
+        My mind keeps no transcript to count beside it, and shows no other to prove on that nothing
+        of ``exclude`` passes: ``transcript_tokens`` and ``proof`` are None.
+        """
+        other, excluded = normal_name(receiver, "receiver"), _handoff.excluded_names(exclude)
+        found, _ = _handoff.delta(self.database, self.scenario, self.agent, other, excluded)
+        return found
 
     def _held(self, chains: list[tuple[str, ...]], entity: str | None) -> list[Held]:
         name = None if entity is None else normal_name(entity, "entity")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .minds import Held
-    from .questions import SeenEvent
+    from .seen import SeenEvent
+    from .testimony import Trail
 
 
 def clock(at: int) -> str:
@@ -20,6 +21,16 @@ def clock(at: int) -> str:
 def listed(names: Sequence[str]) -> str:
     """``A, B and C``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "nobody"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """``1 event``, ``2 events``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def how_it_came(via: str, source: str | None) -> str:
+    """``said by Billing``; of what was seen, who did it is not what matters."""
+    return via if source is None or via == "saw" else f"{via} by {source}"
 
 
 def quoted(value: str | None) -> str:
@@ -39,26 +50,83 @@ def belief(chain: Sequence[str], entity: str, value: str | None) -> str:
     return f"{thinks(chain)} believes {entity} is {quoted(value)}"
 
 
+def some(names: Sequence[str], at_most: int = 8) -> str:
+    """`listed`, cut: ``A, B and 3 others``."""
+    if len(names) <= at_most:
+        return listed(names)
+    kept = names[: at_most - 1]
+    return f"{', '.join(kept)} and {len(names) - len(kept)} others"
+
+
+def short(text: str, at_most: int = 80) -> str:
+    """Words or a value, which may be long, on one line and cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= at_most else f"{line[: at_most - 1].rstrip()}…"
+
+
+class Circle(NamedTuple):
+    """Some agents who think the same of the same others, and with ``each_other`` of one another."""
+
+    agents: tuple[str, ...]
+    of: tuple[str, ...]
+    each_other: bool
+
+    def whom(self) -> str:
+        """Of whom, as a list in a sentence."""
+        return some((*(["each other"] if self.each_other else []), *self.of))
+
+
+def circles(pairs: Iterable[tuple[str, str]]) -> list[Circle]:
+    """Group pairs of (who, of whom) so that few sentences say them all."""
+    of: dict[str, dict[str, None]] = {}
+    for who, whom in pairs:
+        of.setdefault(who, {})[whom] = None
+    mutual: dict[frozenset[str], list[str]] = {}
+    for who, whom_all in of.items():
+        mutual.setdefault(frozenset([who, *whom_all]), []).append(who)
+    found, alone = [], []
+    for everyone, agents in mutual.items():
+        if len(agents) == 1:
+            alone += agents
+        else:
+            others = [name for name in of[agents[0]] if name in everyone - set(agents)]
+            found.append(Circle(tuple(agents), tuple(others), each_other=True))
+    alike: dict[frozenset[str], list[str]] = {}
+    for who in alone:
+        alike.setdefault(frozenset(of[who]), []).append(who)
+    found += [Circle(tuple(a), tuple(of[a[0]]), each_other=False) for a in alike.values()]
+    return found
+
+
 def happened(event: SeenEvent) -> str:
-    """One event as a clause: who did what, where."""
+    """One event as a clause that can stand in any sentence: who did what, where."""
     where = f" in {event.room}" if event.room is not None else ""
     who = event.actor or "Somebody unnamed"
-    value = quoted(event.value)
+    value = quoted(None if event.value is None else short(event.value))
+    what = f"{event.entity} is {value}"
     match event.kind:
         case "enter":
-            return f"it lay in plain sight on entering {event.room}"
+            clause = f"{some(event.agents)} entered {event.room}"
+        case "exit":
+            clause = f"{some(event.agents)} left {event.room or 'every room'}"
+        case "state" if event.actor is None:
+            clause = f"{event.entity} became {value}{where}"
         case "state" if event.value is None:
-            return f"{who} made {event.entity} unknown{where}"
+            clause = f"{who} made {event.entity} unknown{where}"
         case "state":
-            return f"{who} set {event.entity} to {value}{where}"
+            clause = f"{who} set {event.entity} to {value}{where}"
         case "announce":
-            return f"{who} announced {event.entity} to be {value}"
+            clause = f"{who} announced that {what}"
         case "tell" | "report":
-            hearers = listed([name for name in event.witnesses if name != event.actor])
+            hearers = [name for name in event.witnesses if name != event.actor]
+            whom = "everyone" if event.everyone else some(hearers)
             whose = "" if event.about is None else f"{event.about} believes "
-            return f"{who} told {hearers} that {whose}{event.entity} is {value}{where}"
+            clause = f"{who} told {whom}{where} that {whose}{what}"
+        case _ if event.entity is None:
+            clause = f'{who} said "{short(event.text or "")}"{where}'
         case _:
-            return f"{who} said {event.entity} is {value}{where}"
+            clause = f"{who} said {what}{where}"
+    return clause
 
 
 def explanation(
@@ -66,6 +134,7 @@ def explanation(
     entity: str,
     held: Held | None,
     event: SeenEvent | None,
+    trail: Trail | None,
     missed: Mapping[str, Sequence[SeenEvent]],
 ) -> str:
     """One sentence that names the source, who witnessed it, and what was missed."""
@@ -74,10 +143,73 @@ def explanation(
     elif event is None:
         reason = f"by {held.via} at {clock(held.at)}"
     else:
-        reason = f"event {event.number}, {happened(event)}, witnessed by {listed(event.witnesses)}"
+        sight = ", where it lay in plain sight" if event.kind == "enter" else ""
+        reason = (
+            f"event {event.number}, {happened(event)}{sight}, witnessed by {some(event.witnesses)}"
+        )
     sentence = f"{belief(chain, entity, None if held is None else held.value)} ({reason})"
-    gaps = [
+    clauses = [] if trail is None else [came_from(trail)]
+    clauses += [
         f"{agent} missed event {events[0].number}: {happened(events[0])}"
         for agent, events in missed.items()
+        if events
     ]
-    return "; ".join([sentence, *gaps]) + "."
+    return "; ".join([sentence, *clauses]) + "."
+
+
+def came_from(trail: Trail) -> str:
+    """Who told whom, from the source to the believer."""
+    if trail.saw is not None:
+        origin = f"saw it, event {trail.saw.number}"
+    else:
+        origin = "had not seen it" if trail.was_so else "nobody saw it"
+    first, *others = trail.agents
+    return " → ".join([f"it came from {first} ({origin})", *others])
+
+
+def own_explanation(chain: Sequence[str], entity: str, held: Held | None) -> str:
+    """Why the first of a chain, addressed as you, believes it: from its own mind alone."""
+    you, others = chain[0], chain[1:]
+    if held is None:
+        return (
+            f"Nothing tells you what {thinks(others)} believes about {entity}."
+            if others else f"You know nothing of {entity}."
+        )
+    if others:
+        what = f"You think {belief(others, entity, held.value)}"
+    elif held.value is None:
+        what = f"You do not know {entity}"
+    else:
+        what = f"You believe {entity} is {quoted(held.value)}"
+    sentences = [f"{what}: {_came(held, chain)}, {clock(held.at)}."]
+    if held.via not in ("told", "reported"):  # which name those who heard it
+        there = some(_as_you(held.witnesses, you))
+        sentences.append(f"Took part, as you saw it: {there}.")
+    if held.text:
+        sentences.append(f'The words: "{short(held.text, 200)}"')
+    return " ".join(sentences)
+
+
+def _came(held: Held, chain: Sequence[str]) -> str:
+    """How a belief came, as a clause to the one who holds it."""
+    where = f" in {held.room}" if held.room is not None else ""
+    [who] = _as_you([held.source or "you"], chain[0])
+    hearers = some(_as_you([name for name in held.witnesses if name != held.source], chain[0]))
+    match held.via:
+        case "saw" if held.source is None:
+            clause = f"you saw it{where}"
+        case "saw":
+            clause = f"{who} {'set it' if held.value is not None else 'made it unknown'}{where}"
+        case "announced":
+            clause = f"{who} announced it"
+        case "told":
+            clause = f"{who} told {hearers}{where} that it is"
+        case "reported":
+            clause = f"{who} told {hearers}{where} that {chain[-1]} believes it"
+        case _:
+            clause = f"{who} said so{where}"
+    return clause
+
+
+def _as_you(names: Iterable[str], you: str) -> list[str]:
+    return ["you" if name == you else name for name in names]

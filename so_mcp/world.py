@@ -7,8 +7,8 @@ from the database, are the same thing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Self
 
 from .errors import ConflictError
 from .events import LoggedEvent
@@ -16,6 +16,8 @@ from .names import shown
 
 Policy = Literal["credulous", "exit-order"]
 RoomKind = Literal["channel", "place"]
+Kind = Literal["agent", "room", "entity"]  # of what a name names
+Aliases = dict[tuple[Kind, str], str]  # what another name for something means
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,31 @@ class World:
     chapter: str | None = None  # the place in which the current chapter plays
     chapter_since: int = 0
     exits: dict[str, int] = field(default_factory=dict)  # who left the chapter's place, and when
+    aliases: Aliases = field(default_factory=dict)
+    strict: bool = False  # whether an event may name only what is known
     seq: int = 0
     at: int = 0
+    epoch: int = 0  # another number after every change that is not an event
+
+    def names(self, kind: Kind) -> dict[str, Any]:
+        """What is known of a kind, in the order of naming."""
+        known: dict[Kind, dict[str, Any]] = {
+            "agent": self.agents, "room": self.rooms, "entity": self.entities
+        }
+        return known[kind]
+
+    def copy(self) -> Self:
+        """A world that can be changed without changing this one."""
+        return replace(
+            self,
+            agents=dict(self.agents),
+            rooms=dict(self.rooms),
+            entities=dict(self.entities),
+            present={room: dict(stays) for room, stays in self.present.items()},
+            truths=dict(self.truths),
+            locations=dict(self.locations),
+            exits=dict(self.exits),
+        )
 
     def in_room(self, room: str | None) -> tuple[str, ...]:
         """Those present in a room, in the order in which they came."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from so_mcp import AgentView, Memory
+from so_mcp.contents import mind_graph
+from so_mcp.minds import entities
 
 # The story: every kind of event, every field, both kinds of room, testimony of all sorts, and so
 # many events that every mind and the world have been settled, twice.
@@ -41,6 +43,7 @@ _EVENTS: list[dict[str, Any]] = [
        "id": f"line-{number}"} for number in range(70)),
     {"kind": "report", "speaker": "Ann", "about": "Eve", "entity": "coin", "value": "gone",
      "room": "chat", "text": "Eve thinks it is gone.", "id": "report-1"},
+    {"kind": "tell", "speaker": "Bob", "listeners": ["Ann"], "entity": "coin", "value": "sold"},
 ]
 STORY = [event | {"happened_at": START + 1000 * n} for n, event in enumerate(_EVENTS)]
 END = START + 1000 * len(STORY)
@@ -54,11 +57,23 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "entity": "coin", "chains": [[["Eve"], [], "Eve", 2]], "as_of": END, "upto": 0,
     },
     "mind/contents": {},
+    "world/witnessed": {},
+    "mind/history": {
+        "entity": "coin", "chains": [[["Eve"], [], "Eve", 2]], "since": START + 60_000,
+        "after": 0, "as_of": END,
+    },
+    "mind/entities": {},
+    "mind/graph": {},
     "mind/people": {},
+    "mind/scopes": {"entity": None, "among": ["Ann", "Bob", "Eve"]},
+    "mind/scopes_as_of": {"entity": "coin", "among": ["Ann", "Bob", "Eve"], "as_of": END},
     "mind/step": {},
+    "mind/values": {"entity": None, "chains": [[[], [], None, 1], [["Eve"], [], "Eve", 2]]},
     "world/agents": {},
+    "world/aliases": {},
     "world/departures": {},
     "world/entities": {},
+    "world/entrances": {"entity": "keys", "after": 3, "as_of": END},
     "world/events": {"after": 0},
     "world/events_by_id": {"ids": ["arrival", "move-1", "report-1", "new"]},
     "world/locations": {},
@@ -67,8 +82,15 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "world/rooms": {},
     "world/scenario": {},
     "world/sources": {"beliefs": [["Ann", START + 2000, 3], ["Bob", START + 11_000, 8]]},
+    "world/stays": {"after": 5},
+    "world/tellings": {"entity": "keys", "value": "lost", "upto": 20},
+    "world/timeline": {"entity": None, "agent": "Eve", "missed": True, "telling": False, "after": 0,
+                       "since": START, "as_of": END, "limit": 100},
+    "world/transcript": {"agent": "Bob", "as_of": END},
+    "world/summary": {},
     "world/truths": {"entity": None},
     "world/truths_as_of": {"entity": "keys", "as_of": END},
+    "world/was_so": {"entity": "keys", "value": "in the box", "before": 20},
 }
 
 # Where a query's plan starts, in order: "index X" looks nodes of X up, "all X" goes through every
@@ -78,24 +100,37 @@ STARTS: dict[str, list[str]] = {
     "mind/belief": ["index Active"],
     "mind/beliefs": ["all Active"],
     "mind/people": ["all Active"],
+    "mind/values": ["all Active"],
+    "mind/entities": ["all Active"],
+    "mind/scopes": ["all Active"],
     "mind/step": ["all Active"],
     "mind/settle": ["index Active", "all Active"],
     # An earlier time is rarely asked about, and an index on history costs every event.
     "mind/beliefs_as_of": ["all Belief"],
+    "mind/scopes_as_of": ["all Belief"],
     "mind/contents": ["all Belief"],
+    "world/witnessed": ["all Agent"],
+    "mind/graph": ["all Belief"],
+    "mind/history": ["all Belief", "all Belief"],
     # The whole list is wanted.
     "world/agents": ["all Agent"],
     "world/entities": ["all Entity"],
     "world/rooms": ["all Room"],
     "world/presence": ["all Room"],
     "world/locations": ["all Entity"],
+    "world/aliases": ["all Alias"],
     # There is one scenario in a world.
     "world/scenario": ["all Scenario"],
+    "world/strict": ["all Scenario"],
     "world/begin_chapter": ["all Scenario"],
     "world/departures": ["all Scenario", "all Room"],
     # The frontier of the log is about as long as the list of entities.
     "world/truths": ["all Truth"],
     "world/settle": ["all Truth", "all Truth"],
+    "world/alias_agent": ["index Agent"],
+    "world/alias_entity": ["index Entity"],
+    "world/alias_room": ["index Room"],
+    "world/summary": ["all Scenario", "all Agent", "all Entity", "all Event"],
     "world/enter": ["index Agent", "index Room"],
     "world/leave": ["index Agent"],
     "world/locate_in_container": ["index Entity", "index Entity"],
@@ -105,7 +140,14 @@ STARTS: dict[str, list[str]] = {
     "world/log_truth": ["index Agent", "index Entity"],
     "world/events": ["index Event"],
     "world/events_by_id": ["index Event"],
+    "world/transcript": ["index Agent"],
     "world/truths_as_of": ["index Event"],
+    "world/timeline": ["index Event", "index Agent"],
+    "world/entrances": ["index Event", "index Entity"],
+    "world/was_so": ["index Entity"],
+    # A relationship has no index: an index on it costs every event.
+    "world/stays": ["all Room"],
+    "world/tellings": ["all Agent"],
     "world/missed": ["index Entity"],
     "world/sources": ["index Event"],
 }
@@ -118,13 +160,28 @@ def ask_everything(memory: Memory, observe: Any) -> None:
         memory.explain(["Bob", "Ann"], "keys", as_of)
         memory.false_beliefs(as_of=as_of)
         memory.context_for("Bob", "Ann", as_of)
+        memory.common_ground(["Ann", "Bob"], as_of=as_of)
+        memory.handoff_delta("Bob", "Ann", as_of=as_of)
+    memory.explain("Bob", "keys", START + 9_000)  # as it was told
+    memory.missed("Eve")
+    memory.replay("keys")
+    memory.what_if(STORY[4:5])
     memory.entities()
+    memory.alias("Annie", "Ann")
+    memory.alias("lounge", "hall")
+    memory.alias("door keys", "keys")
+    memory.strict()
+    memory.strict(on=False)
+    memory.scenarios()
     memory.verify()
     memory.grant("Bob")
     with AgentView("Bob", memory.scenario, memory.store) as view:
         view.database.observers.append(observe)
         view.who_is_misinformed()
+        view.what_changed()
         view.step()
+        entities(view.database, view.scenario, view.agent)
+        mind_graph(view.database, view.scenario, view.agent)
     with Memory(memory.scenario, path=memory.store.path) as again:  # it has no copy of the world
         again.database.observers.append(observe)
         again.record(STORY[4:5])

@@ -67,7 +67,7 @@ def played(server_path: Path) -> Iterator[Played]:
     sent: set[str] = set()
 
     def observe(commands: list[tuple[str, ...]]) -> None:
-        texts = [command[2] for command in commands if command[0].startswith("GRAPH.")]
+        texts = [command[2] for command in commands if command[0].endswith("QUERY")]
         sent.update(query.name for query in QUERIES for text in texts if text.endswith(query.text))
 
     with Memory("catalogue", path=server_path, policy="exit-order") as memory:

@@ -130,8 +130,8 @@ def test_a_login_is_for_the_scenarios_it_was_granted(story: Memory) -> None:
 
 def test_an_agent_without_a_login_is_told_who_can_make_one(story: Memory) -> None:
     with (
-        AgentView("Billing", story.scenario, story.store) as view,
-        pytest.raises(NotGrantedError, match="so-mcp grant Billing"),
+        AgentView("Unlisted", story.scenario, story.store) as view,
+        pytest.raises(NotGrantedError, match="so-mcp grant Unlisted"),
     ):
         view.my_beliefs()
 
@@ -145,7 +145,7 @@ def test_an_agent_never_falls_back_to_the_supervisors_login(
     monkeypatch.setattr("so_mcp.embedded.EmbeddedStore.supervisor_login", forbidden)
     with AgentView("Shipping", story.scenario, story.store) as view:
         assert view.my_beliefs()
-    with AgentView("Billing", story.scenario, story.store) as view, pytest.raises(SecondOrderError):
+    with AgentView("Unlisted", story.scenario, story.store) as view, pytest.raises(SecondOrderError):
         view.my_beliefs()
 
 

@@ -104,7 +104,7 @@ def test_a_name_that_is_none_is_refused_and_near_ones_are_offered(name: str, hin
 
 def test_a_scenario_is_not_played_into_a_world_that_is_set_otherwise(memory: Memory):
     memory.join("Sally", "playroom")  # a channel, as rooms are unless it is said otherwise
-    with pytest.raises(ConflictError, match="rooms='channel'"):
+    with pytest.raises(ConflictError, match="its rooms is 'channel'"):
         scenarios.play(memory, scenarios.load("sally"))
     assert memory.agents() == ["Sally"]
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, Field
 
 from so_mcp.briefing import Misinformed, Point, briefing_text
 from so_mcp.minds import Held
-from so_mcp.questions import Explanation, FalseBelief, Knowers, SeenEvent
+from so_mcp.questions import FalseBelief
 from so_mcp.recorder import Record
-from so_mcp.wording import belief, clock, happened, listed, quoted, thinks
+from so_mcp.seen import SeenEvent
+from so_mcp.what_if import WhatIf
+from so_mcp.wording import belief, clock, happened, how_it_came, listed, quoted, thinks
 
 NamesByName = dict[str, list[str]]
 
 
-class Answer(BaseModel):
+class Answer(BaseModel, defer_build=True):  # built at its first use: a start is quicker
     """Every answer says which scenario it is about, as of which step, and whether it was cut.
 
     ``step`` is set when it is sent: the number of the newest event; for an agent the newest of
@@ -77,8 +79,7 @@ class BeliefAnswer(Answer):
     def text(self) -> str:
         sentence = belief(self.chain, self.entity, self.value)
         if self.how is not None:
-            source = f" by {self.source}" if self.source and self.how != "saw" else ""
-            sentence += f" ({self.how}{source}, {self.at})"
+            sentence += f" ({how_it_came(self.how, self.source)}, {self.at})"
         return f"{sentence}." + (f" {self.note}" if self.note else "")
 
 
@@ -113,35 +114,11 @@ class BeliefsAnswer(Answer):
 
     def text(self) -> str:
         who = thinks(self.chain)
-        lines = [f"- {b.entity}: {quoted(b.value)} ({b.how}, {b.at})" for b in self.beliefs]
+        lines = [
+            f"- {b.entity}: {quoted(b.value)} ({how_it_came(b.how, b.source)}, {b.at})"
+            for b in self.beliefs
+        ]
         return f"{who} believes:\n" + "\n".join(lines) if lines else f"{who}: nothing is known."
-
-
-class ExplanationAnswer(Answer):
-    """Why a chain believes it, and what each agent of the chain missed since."""
-
-    chain: list[str]
-    entity: str
-    value: str | None
-    sentence: str
-    event: EventBrief | None
-    missed: dict[str, list[EventBrief]]
-
-    @classmethod
-    def of(cls, scenario: str, found: Explanation) -> Self:
-        """From a supervisor's answer."""
-        return cls(
-            scenario=scenario,
-            chain=list(found.chain),
-            entity=found.entity,
-            value=found.value,
-            sentence=found.sentence,
-            event=None if found.event is None else EventBrief.of(found.event),
-            missed={a: [EventBrief.of(e) for e in events] for a, events in found.missed.items()},
-        )
-
-    def text(self) -> str:
-        return self.sentence
 
 
 class WrongChain(BaseModel):
@@ -160,9 +137,12 @@ class FalseBeliefsAnswer(Answer):
     total: int
     shown: int
     wrong: list[WrongChain]
+    note: str | None = None
 
     @classmethod
-    def of(cls, scenario: str, found: list[FalseBelief], limit: int) -> Self:
+    def of(
+        cls, scenario: str, found: list[FalseBelief], limit: int, note: str | None = None
+    ) -> Self:
         """From a supervisor's answer, cut to ``limit``."""
         cut = found[:limit]
         return cls(
@@ -175,11 +155,12 @@ class FalseBeliefsAnswer(Answer):
                            actual=b.actual, missed=[EventBrief.of(e) for e in b.missed])
                 for b in cut
             ],
+            note=note,
         )
 
     def text(self) -> str:
         if not self.total:
-            return "Nobody is wrong."
+            return self.note or "Nobody is wrong."
         lines = []
         for item in self.wrong:
             side = "the truth is" if len(item.chain) == 1 else "really"
@@ -195,44 +176,6 @@ class FalseBeliefsAnswer(Answer):
                 f"{self.shown} of {self.total}. Narrow with entity, agents or depth, or raise limit."
             )
         return "\n".join(lines)
-
-
-class WhoKnowsAnswer(Answer):
-    """Who is up to date, who believes something else, who has not heard."""
-
-    entity: str
-    truth: str | None
-    up_to_date: list[str]
-    out_of_date: dict[str, str]
-    unaware: list[str]
-    unverified: dict[str, str] = Field(description="beliefs where no truth is recorded")
-
-    @classmethod
-    def of(cls, scenario: str, found: Knowers) -> Self:
-        """From a supervisor's answer."""
-        return cls(
-            scenario=scenario,
-            entity=found.entity,
-            truth=found.truth,
-            up_to_date=list(found.up_to_date),
-            out_of_date=found.out_of_date,
-            unaware=list(found.unaware),
-            unverified=found.unverified,
-        )
-
-    def text(self) -> str:
-        lines = [f"{self.entity} is {quoted(self.truth)}."]
-        if self.up_to_date:
-            lines.append(f"Up to date: {listed(self.up_to_date)}.")
-        for title, beliefs in (
-            ("Out of date", self.out_of_date), ("Not verified", self.unverified)
-        ):
-            if beliefs:
-                held = ", ".join(f"{who} believes {quoted(v)}" for who, v in beliefs.items())
-                lines.append(f"{title}: {held}.")
-        if self.unaware:
-            lines.append(f"Unaware: {listed(self.unaware)}.")
-        return " ".join(lines)
 
 
 class ContextPoint(BaseModel):
@@ -252,9 +195,13 @@ class ContextAnswer(Answer):
     talking_to: str
     context: str
     points: list[ContextPoint]
+    note: str | None = None
 
     @classmethod
-    def of(cls, scenario: str, agent: str, talking_to: str, found: list[Point]) -> Self:
+    def of(
+        cls, scenario: str, agent: str, talking_to: str, found: list[Point],
+        note: str | None = None,
+    ) -> Self:
         """From a read of the agent's mind."""
         return cls(
             scenario=scenario,
@@ -266,10 +213,11 @@ class ContextAnswer(Answer):
                              they_think_you_believe=p.seen_as, action=p.difference)
                 for p in found
             ],
+            note=note,
         )
 
     def text(self) -> str:
-        return self.context
+        return self.context if self.note is None else f"{self.note}\n{self.context}"
 
 
 class MisinformedPerson(BaseModel):
@@ -307,6 +255,70 @@ class MisinformedAnswer(Answer):
         return "\n".join(lines) or "As far as you know, nobody believes otherwise than you."
 
 
+class BeliefChange(BaseModel):
+    """before equals after: unmoved, but becomes wrong or right. actual: as in WrongChain, then."""
+
+    chain: list[str]
+    entity: str
+    before: str | None
+    after: str | None
+    actual: str | None
+    becomes: Literal["wrong", "right"] | None
+
+    def what(self) -> str:
+        """The change without whose it is."""
+        moved = f"{quoted(self.before)} -> {quoted(self.after)}"
+        if self.before == self.after:
+            moved = f"still {quoted(self.after)}"
+        side = "the truth is" if len(self.chain) == 1 else "really"
+        verdict = {
+            None: "",
+            "right": ", becomes right",
+            "wrong": f", becomes wrong: {side} {quoted(self.actual)}",
+        }[self.becomes]
+        return f"{self.entity} {moved}{verdict}"
+
+
+class WouldChange(BaseModel):
+    """Chains to depth; changes may be fewer than total."""
+
+    depth: int
+    total: int
+    changes: list[BeliefChange]
+    note: str | None
+
+    @classmethod
+    def of(cls, found: WhatIf, limit: int) -> Self:
+        """From what a trial led to, cut to ``limit``."""
+        changes = [
+            BeliefChange(chain=list(c.chain), entity=c.entity, before=c.before, after=c.after,
+                         actual=c.actual, becomes=c.becomes)
+            for c in found.changes[:limit]
+        ]
+        return cls(depth=found.depth, total=len(found.changes), changes=changes,
+                   note=found.left_out)
+
+    @property
+    def cut(self) -> bool:
+        """Whether something was left out."""
+        return len(self.changes) < self.total or self.note is not None
+
+    def text(self, narrow: str) -> str:
+        """A line for all that change alike; ``narrow`` says how to see what was left out."""
+        alike: dict[str, dict[tuple[str, ...], list[str]]] = {}
+        for change in self.changes:
+            *outer, last = change.chain
+            alike.setdefault(change.what(), {}).setdefault(tuple(outer), []).append(last)
+        lines = [
+            f"- {what}: {'; '.join(thinks([*outer, listed(last)]) for outer, last in who.items())}"
+            for what, who in alike.items()
+        ] or ["No belief would change."]
+        lines += [self.note] if self.note is not None else []
+        if len(self.changes) < self.total:
+            lines.append(f"{len(self.changes)} of {self.total} changes. {narrow}")
+        return "\n".join(lines)
+
+
 class RecordedEvent(BaseModel):
     """again: its id was recorded before, nothing was written."""
 
@@ -317,13 +329,22 @@ class RecordedEvent(BaseModel):
 
 
 class RecordAnswer(Answer):
-    """What was recorded, who witnessed it, which names it made."""
+    """What was recorded, who witnessed it, which names it made. would_change: dry_run, nothing is written."""
 
     events: list[RecordedEvent]
     new_agents: list[str]
     new_rooms: list[str]
     new_entities: list[str]
     near: NamesByName = Field(description="new name: existing names it may be a slip of")
+    would_change: WouldChange | None = None
+
+    @classmethod
+    def of_dry_run(cls, scenario: str, found: WhatIf, limit: int) -> Self:
+        """From what the recorder did on a fork, with the beliefs that it changed there."""
+        answer = cls.of(scenario, found.record)
+        answer.would_change = WouldChange.of(found, limit)
+        answer.cut = answer.would_change.cut
+        return answer
 
     @classmethod
     def of(cls, scenario: str, record: Record) -> Self:
@@ -342,7 +363,8 @@ class RecordAnswer(Answer):
         )
 
     def text(self) -> str:
-        lines = []
+        dry = self.would_change
+        lines = [] if dry is None else ["Nothing was written. It would be:"]
         for event in self.events:
             if event.again:
                 lines.append(f"Event {event.number} was recorded before; nothing was written.")
@@ -357,4 +379,6 @@ class RecordAnswer(Answer):
             f"Check: {name} is new, and near {listed(near)}. If it is a slip, use that name."
             for name, near in self.near.items()
         ]
+        if dry is not None:
+            lines.append(dry.text("what_if with a higher limit shows the rest."))
         return "\n".join(lines)

@@ -12,39 +12,52 @@ from pydantic import Field, WithJsonSchema
 from so_mcp.events import Event
 from so_mcp.memory import Memory
 from so_mcp.minds import chain_of
+from so_mcp.progress import Progress, silent
 
 from .answers import (
     BeliefAnswer,
     ContextAnswer,
-    ExplanationAnswer,
     FalseBeliefsAnswer,
     RecordAnswer,
-    WhoKnowsAnswer,
 )
+from .explanations import ExplanationAnswer, WhoKnowsAnswer
 
 Chain = Annotated[
     list[str], Field(min_length=1, description="agents, outermost first; one: its own belief")
 ]
 Entity = Annotated[str, Field(description="what the belief is about")]
 AsOf = Annotated[str | int | None, Field(description="ISO 8601 time or ms; default now")]
+CHANGES_SHOWN = 20  # of a dry run
 # Checked by `check_events`, whose errors teach; the schema is the model's own.
 Events = Annotated[
     list[Any],
+    Field(min_length=1),
     WithJsonSchema({"type": "array", "items": Event.model_json_schema(), "minItems": 1}),
 ]
 
 
-def record(memory: Memory, events: Events) -> RecordAnswer:
-    """Record what happened, in order. Who witnesses an event follows from its room or audience;
-    beliefs of any depth follow from that. state and say (by one with the say) and announce make it
-    so; tell and report are testimony. All or none of a wrong batch."""
-    return RecordAnswer.of(memory.scenario, memory.record(events))
+def record(
+    memory: Memory,
+    events: Events,
+    dry_run: Annotated[bool, Field(description="only say what it would change")] = False,
+    *,
+    progress: Progress = silent,
+) -> RecordAnswer:
+    """Record what happened, in order; who witnesses an event follows from its room or audience.
+    state, say and announce make it so. For a claim that may be wrong use tell: it changes only its
+    hearers. Of a wrong batch nothing is recorded."""
+    if dry_run:
+        found = memory.what_if(events, progress=progress)
+        return RecordAnswer.of_dry_run(memory.scenario, found, CHANGES_SHOWN)
+    return RecordAnswer.of(memory.scenario, memory.record(events, progress=progress))
 
 
 def believes(memory: Memory, chain: Chain, entity: Entity, as_of: AsOf = None) -> BeliefAnswer:
     """What a chain of minds believes: ["Billing", "Maya"] is what Billing thinks Maya believes."""
     held = memory.held(chain, entity, as_of)
-    note = None if held is not None else memory.slip_of_an_entity(entity)
+    if held is not None:  # by its canonical names
+        return BeliefAnswer.of(memory.scenario, held.chain, held.entity, held)
+    note = memory.slip_of_an_entity(entity)
     return BeliefAnswer.of(memory.scenario, chain_of(chain), entity, held, note)
 
 
@@ -61,19 +74,25 @@ def false_beliefs(
 ) -> FalseBeliefsAnswer:
     """Who is wrong, about the truth or about what others really believe, and what they missed."""
     found = memory.false_beliefs(depth, entity, agents, as_of)
-    return FalseBeliefsAnswer.of(memory.scenario, found, limit)
+    note = memory.slip_of_an_entity(entity) if entity is not None and not found else None
+    return FalseBeliefsAnswer.of(memory.scenario, found, limit, note)
 
 
 def explain(
     memory: Memory, chain: Chain, entity: Entity, as_of: AsOf = None
 ) -> ExplanationAnswer:
-    """Why a chain believes it: the event, who witnessed it, and what each agent missed since."""
-    return ExplanationAnswer.of(memory.scenario, memory.explain(chain, entity, as_of))
+    """Why a chain believes it: the event and its witnesses, who told whom, what each missed since."""
+    found = memory.explain(chain, entity, as_of)
+    note = None if found.held is not None else memory.slip_of_an_entity(entity)
+    return ExplanationAnswer.of(memory.scenario, found, note)
 
 
 def who_knows(memory: Memory, entity: Entity, as_of: AsOf = None) -> WhoKnowsAnswer:
-    """Who is up to date about an entity, who is out of date, who has not heard."""
-    return WhoKnowsAnswer.of(memory.scenario, memory.who_knows(entity, as_of))
+    """Who is up to date, out of date, unaware; who is wrong about who is."""
+    found = memory.who_knows(entity, as_of)
+    nothing = found.truth is None and not found.unverified
+    note = memory.slip_of_an_entity(entity) if nothing else None
+    return WhoKnowsAnswer.of(memory.scenario, found, note)
 
 
 def context_for(

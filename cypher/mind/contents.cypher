@@ -14,9 +14,11 @@
 // returns: room      str?   where
 // returns: text      str?   the words
 // returns: witnesses list?  who took part, where they are not the members
+// returns: active    bool   whether it is on the frontier: not closed by mind/settle
 
 MATCH (b:Belief)
 RETURN b.step AS step, b.at AS at, b.entity AS entity, b.value AS value, b.members AS members,
        b.min_depth AS min_depth, b.max_depth AS max_depth, b.about AS about, b.via AS via,
-       b.source AS source, b.room AS room, b.text AS text, b.witnesses AS witnesses
+       b.source AS source, b.room AS room, b.text AS text, b.witnesses AS witnesses,
+       'Active' IN labels(b) AS active
 ORDER BY step, entity

@@ -10,7 +10,9 @@
 // returns: at        int   when it happened, ms
 // returns: kind      str   state, say, tell, report or announce
 // returns: actor     str?  who did or said it
+// returns: agents    list  who moved
 // returns: room      str?  where
+// returns: everyone  bool  whether it went to every agent
 // returns: entity    str   what it is about
 // returns: value     str?  the value given
 // returns: text      str?  the words
@@ -32,6 +34,7 @@ WITH question, e, witnesses ORDER BY e.at DESC, e.seq DESC
 WITH question, collect([e, witnesses])[0..$limit] AS newest
 UNWIND newest AS pair
 WITH question, pair[0] AS e, pair[1] AS witnesses
-RETURN question, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.room AS room,
+RETURN question, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor,
+       e.agents AS agents, e.room AS room, e.everyone AS everyone,
        e.entity AS entity, e.value AS value, e.text AS text, e.about AS about, witnesses
 ORDER BY question, at DESC, seq DESC

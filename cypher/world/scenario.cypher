@@ -3,8 +3,10 @@
 // mode:    read
 // returns: policy        str    credulous or exit-order
 // returns: rooms         str    what a new room is: channel or place
+// returns: strict        bool   whether only what is known may be named
 // returns: chapter       str?   the place of the current chapter
 // returns: chapter_since int?   the seq of the event that began it
 
 MATCH (s:Scenario)
-RETURN s.policy AS policy, s.rooms AS rooms, s.chapter AS chapter, s.chapter_since AS chapter_since
+RETURN s.policy AS policy, s.rooms AS rooms, coalesce(s.strict, false) AS strict,
+       s.chapter AS chapter, s.chapter_since AS chapter_since

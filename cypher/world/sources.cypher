@@ -7,7 +7,9 @@
 // returns: at      int    when it happened, ms
 // returns: kind    str    enter, exit, state, say, tell, report or announce
 // returns: actor   str?   who did or said it
+// returns: agents  list   who moved
 // returns: room    str?   where
+// returns: everyone bool  whether it went to every agent
 // returns: entity  str?   what it is about
 // returns: value   str?   the value given
 // returns: text    str?   the words
@@ -23,6 +25,7 @@ WITH belief, e
 MATCH (a:Agent)-[:WITNESSED]->(e)
 WITH belief, e, a ORDER BY a.name
 WITH belief, e, collect(a.name) AS witnesses
-RETURN belief, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.room AS room,
+RETURN belief, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor,
+       e.agents AS agents, e.room AS room, e.everyone AS everyone,
        e.entity AS entity, e.value AS value, e.text AS text, e.about AS about, witnesses
 ORDER BY belief

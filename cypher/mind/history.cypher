@@ -1,0 +1,42 @@
+// What one mind came to hold through the eyes of several chains, oldest first: for each chain and
+// entity what was added since, preceded by the one that was held until then.
+//
+// mode:    read
+// param:   entity  str?   only this entity; null: all
+// param:   chains  list   [rest, between, last, depth] each, as in mind/belief
+// param:   since   int    ms; added is what happened at or after it
+// param:   after   int    and is from a step of this mind above this one
+// param:   as_of   int    ms; later events do not count
+// returns: chain   int    which of the chains, from 0
+// returns: entity  str    what the belief is about
+// returns: added   bool   whether it was added since; false: it was held until then
+// returns: value   str?   null: unknown
+// returns: at      int    when the event it is from happened, ms
+// returns: step    int    which of the events that reached this mind it is from
+// returns: via     str    saw, said, announced, told or reported
+// returns: source  str?   whose doing or saying it was
+// returns: room    str?   where
+// returns: text    str?   the words
+// returns: witnesses list who took part, as it appeared to this mind
+
+MATCH (new:Belief)
+WHERE new.at >= $since AND new.step > $after AND new.at <= $as_of
+  AND ($entity IS NULL OR new.entity = $entity)
+WITH collect(DISTINCT new.entity) AS touched
+MATCH (b:Belief)
+WHERE b.at <= $as_of AND b.entity IN touched
+UNWIND range(0, size($chains) - 1) AS chain
+WITH b, chain, $chains[chain] AS c
+WHERE b.min_depth <= c[3] AND (b.max_depth IS NULL OR b.max_depth >= c[3])
+  AND ((b.about IS NULL AND all(a IN c[0] WHERE a IN b.members))
+    OR (b.about = c[2] AND all(a IN c[1] WHERE a IN b.members)))
+WITH chain, b, b.at >= $since AND b.step > $after AS added ORDER BY b.at DESC, b.step DESC
+WITH chain, b.entity AS entity, collect([b, added]) AS held,
+     sum(CASE WHEN added THEN 1 ELSE 0 END) AS size
+WHERE size > 0
+UNWIND held[0..toInteger(size) + 1] AS pair
+WITH chain, entity, pair[0] AS b, pair[1] AS added
+RETURN chain, entity, added, b.value AS value, b.at AS at, b.step AS step, b.via AS via,
+       b.source AS source, b.room AS room, b.text AS text,
+       coalesce(b.witnesses, b.members) AS witnesses
+ORDER BY chain, entity, at, step

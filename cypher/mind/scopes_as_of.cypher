@@ -1,0 +1,18 @@
+// Everything in a mind that an answer could come from at an earlier time: mind/scopes with history.
+//
+// mode:    read
+// param:   entity    str?   only this entity; null: all
+// param:   among     list   the agents that are asked about
+// param:   as_of     int    ms; later events do not count
+// returns: entity    str    what the belief is about
+// returns: value     str?   null: unknown
+// returns: members   list   the scope: which of those agents are in the circle
+// returns: min_depth int    the scope: shortest chain
+// returns: max_depth int?   the scope: longest chain, null: any
+// returns: about     str?   the scope: only chains that end in this agent
+
+MATCH (b:Belief)
+WHERE b.at <= $as_of AND ($entity IS NULL OR b.entity = $entity)
+WITH b ORDER BY b.at DESC, b.step DESC
+RETURN b.entity AS entity, b.value AS value, [m IN b.members WHERE m IN $among] AS members,
+       b.min_depth AS min_depth, b.max_depth AS max_depth, b.about AS about

@@ -1,0 +1,138 @@
+"""How a tool is called, whoever calls it: a host over MCP, or the command line.
+
+Nothing here imports ``mcp``, which takes most of a second.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, get_type_hints
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from .config import Config
+from .embedded import EmbeddedStore
+from .memory import Memory
+from .names import near_names, shown
+from .progress import Progress, silent
+from .tools import Tool, tools_for
+from .tools.answers import Answer
+from .view import AgentView
+
+Source = Memory | AgentView
+_PROGRESS = "progress"
+
+
+def source_of(config: Config) -> Source:
+    """The supervisor's memory, or with ``SO_AGENT`` that agent's own mind and nothing else."""
+    if config.agent is not None:
+        store = config.server or EmbeddedStore(config.path)
+        return AgentView(config.agent, config.scenario, store)
+    if config.server is not None:
+        server = config.server
+        return Memory(
+            config.scenario, host=server.host, port=server.port,
+            username=server.username, password=server.password,
+        )
+    return Memory(config.scenario, path=config.path)
+
+
+def tools_of(source: Source) -> dict[str, Tool]:
+    """The tools that answer from ``source``, by name, in their fixed order."""
+    mode = tools_for("agent" if isinstance(source, AgentView) else "supervisor")
+    return {tool.name: tool for tool in mode}
+
+
+def parameters(tool: Tool) -> dict[str, inspect.Parameter]:
+    """What a caller may give a tool: all but what it answers from, and ``progress``."""
+    hints = get_type_hints(tool.function, include_extras=True)
+    _, *given = inspect.signature(tool.function).parameters.items()
+    return {
+        name: parameter.replace(annotation=hints[name])
+        for name, parameter in given
+        if name != _PROGRESS
+    }
+
+
+def ask(
+    tool: Tool, source: Source, arguments: Mapping[str, Any], progress: Progress = silent
+) -> Answer:
+    """Call a tool with arguments that fit it; the answer says as of which step it is."""
+    heard = {_PROGRESS: progress} if _PROGRESS in tool.function.__annotations__ else {}
+    answer = tool.function(source, **arguments, **heard)
+    answer.step = source.step()
+    return answer
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """The message for a tool or a prompt that is not there."""
+    return f"Unknown {what} {shown(name)}. {_instead(name, known, f'{what.capitalize()}s')}"
+
+
+def unknown_argument(what: str, given: Iterable[str], known: Iterable[str]) -> str | None:
+    """What is wrong with the names of arguments given to ``what``; None if nothing."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            return (
+                f"{what}: there is no argument {shown(name)}. {_instead(name, known, 'Arguments')}"
+            )
+    return None
+
+
+def missing_argument(what: str, name: str, known: Iterable[str]) -> str:
+    """The message for an argument that has to be given."""
+    return f"{what}: argument {name} is missing. Arguments: {', '.join(known)}."
+
+
+def unfit_argument(what: str, error: ValidationError, known: Iterable[str]) -> str:
+    """The first of what does not fit, in our words: the library's name its types and its pages."""
+    problems = error.errors(include_url=False)
+    first = problems[0]
+    place = _place(first)
+    if first["type"] == "missing":
+        return missing_argument(what, place, known)
+    # What may be one of several types is wrong once for each.
+    expected = dict.fromkeys(_expected(problem) for problem in problems if _place(problem) == place)
+    got = json.dumps(first["input"], ensure_ascii=True, default=str)
+    where = f"{what}.{place}" if place else what
+    return f"{where}: expected {' or '.join(expected)}; got {got if len(got) <= 60 else f'{got[:60]}…'}."
+
+
+def _place(problem: ErrorDetails) -> str:
+    return ".".join(str(part) for part in problem["loc"] if part not in ("str", "int"))
+
+
+_EXPECTED = {
+    "string_type": "text",
+    "list_type": "a list",
+    "too_short": "at least {min_length} of them",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "literal_error": "{expected}",
+}
+
+
+def _expected(problem: ErrorDetails) -> str:
+    kind, given = problem["type"], problem["input"]
+    expected = _EXPECTED.get(kind, "{msg}").format(msg=problem["msg"], **problem.get("ctx", {}))
+    if kind == "list_type" and isinstance(given, str):
+        return f"{expected}, such as {json.dumps([given])}"
+    if kind == "string_type" and isinstance(given, int | float):
+        return f'{expected}, such as "{given}"'
+    return expected
+
+
+def _instead(name: str, known: Iterable[str], what: str) -> str:
+    known = list(known)
+    near = near_names(name, known)
+    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    return f"{hint}{what}: {', '.join(known) or 'none'}."

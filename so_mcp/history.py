@@ -1,0 +1,238 @@
+"""What happened, in order: the log, what somebody missed of it, and what it did to minds.
+
+The supervisor's `timeline`, `missed` and `replay` read the world beside the minds; `what_changed`
+reads one mind alone. Each is computed by catalogue queries when it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .database import Call, Database, Row
+from .errors import InvalidInputError
+from .minds import EVER, Held, Past, Since, ask_all, histories, people
+from .names import world_key
+from .seen import SeenEvent, seen_event
+
+Chain = tuple[str, ...]
+BEGINNING = Since()
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Events of the log, newest last; ``total``: how many there are without the limit."""
+
+    events: tuple[SeenEvent, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissedEvent:
+    """An event that an agent did not witness; whoever did could tell it.
+
+    ``knows``: it believes the value all the same, as of the time that was asked about.
+    """
+
+    event: SeenEvent
+    knows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What an agent missed, newest first; ``total``: how much it is without the limit."""
+
+    agent: str
+    events: tuple[MissedEvent, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A chain came to believe something else: ``held``, in place of the value ``before``.
+
+    None as value is unknown.
+    """
+
+    chain: Chain
+    before: str | None
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event of a replay: who was in which room just after it, and which chains it changed."""
+
+    event: SeenEvent
+    where: dict[str, tuple[str, ...]]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What happened to an entity and to what is believed of it, in order. ``cut``: not from the start."""
+
+    entity: str
+    steps: tuple[Step, ...]
+    cut: bool
+
+
+def checked_limit(limit: int) -> int:
+    """The argument ``limit`` of every question here."""
+    if limit < 1:
+        raise InvalidInputError(f"limit: expected 1 or more, got {limit}.")
+    return limit
+
+
+def timeline(
+    database: Database,
+    scenario: str,
+    entity: str | None = None,
+    agent: str | None = None,
+    since: Since = BEGINNING,
+    as_of: int | None = None,
+    limit: int = 20,
+) -> Timeline:
+    """The log, of one entity or all; with ``agent`` what that one witnessed. The newest are kept."""
+    [rows] = database.read_all([_timeline(scenario, entity, agent, since, as_of, limit)])
+    return Timeline(tuple(seen_event(row) for row in reversed(rows)), _total(rows))
+
+
+def missed(
+    database: Database,
+    scenario: str,
+    agent: str,
+    since: Since = BEGINNING,
+    entity: str | None = None,
+    as_of: int | None = None,
+    limit: int = 20,
+) -> Missed:
+    """What an agent did not witness of all that holds something to know: a value, or words."""
+    call = _timeline(scenario, entity, agent, since, as_of, limit, missed=True)
+    [rows] = database.read_all([call])
+    own = ask_all(database, scenario, [(agent,)], entity, as_of)
+    believed = {name: held.value for (_, name), held in own.items()}
+    events = [seen_event(row) for row in rows]
+    return Missed(agent, tuple(MissedEvent(e, _knows(believed, e)) for e in events), _total(rows))
+
+
+def replay(
+    database: Database, scenario: str, entity: str, as_of: int | None = None, limit: int = 20
+) -> Replay:
+    """The newest ``limit`` events about an entity, and those by which it was seen since.
+
+    Beliefs of order 1 and 2 are followed from the mind's own step of each event, so events of one
+    batch, which share a moment, are told apart. Three round trips; a mind is read once.
+    """
+    [about] = database.read_all([_timeline(scenario, entity, None, Since(), as_of, limit)])
+    if not about:
+        return Replay(entity, (), cut=False)
+    upto = EVER if as_of is None else as_of
+    first, world = about[-1]["seq"], world_key(scenario)
+    entrances, stays = database.read_all([
+        Call(world, "world/entrances", {"entity": entity, "after": first, "as_of": upto}),
+        Call(world, "world/stays", {"after": first}),
+    ])
+    rows = sorted([*about, *entrances], key=lambda row: (row["at"], row["seq"]))
+    changes = _changes_at(rows, _followed(database, scenario, entity, rows, as_of))
+    steps = [
+        Step(seen_event(row), _where(stays, row["seq"]), tuple(changes[row["seq"]]))
+        for row in rows
+        if row["kind"] != "enter" or changes[row["seq"]]
+    ]
+    return Replay(entity, tuple(steps), cut=_total(about) > len(about))
+
+
+def what_changed(
+    database: Database, scenario: str, agent: str, since: Since = BEGINNING
+) -> list[Change]:
+    """What a mind came to believe, and to think that others believe, newest last: its own graph."""
+    others = people(database, scenario, agent)
+    chains = [(agent,), *((agent, other) for other in others)]
+    pasts = histories(database, scenario, {agent: (chains, since)})
+    changes = [change for past in pasts.values() for change in _changes(past)]
+    return sorted(changes, key=lambda c: (c.held.at, c.held.step, c.held.entity, c.chain))
+
+
+def _timeline(
+    scenario: str,
+    entity: str | None,
+    agent: str | None,
+    since: Since,
+    as_of: int | None,
+    limit: int,
+    *,
+    missed: bool = False,
+) -> Call:
+    return Call(world_key(scenario), "world/timeline", {
+        "entity": entity, "agent": agent, "missed": missed, "telling": missed,
+        "after": since.step, "since": since.at, "as_of": EVER if as_of is None else as_of,
+        "limit": limit,
+    })
+
+
+def _total(rows: list[Row]) -> int:
+    return int(rows[0]["total"]) if rows else 0
+
+
+def _knows(believed: dict[str, str | None], event: SeenEvent) -> bool:
+    if event.entity is None or event.value is None or event.kind == "report":
+        return False
+    return believed.get(event.entity) == event.value
+
+
+def _followed(
+    database: Database, scenario: str, entity: str, rows: list[Row], as_of: int | None
+) -> dict[tuple[Chain, str], Past]:
+    """What the events added to each mind that witnessed one: of itself, and of the others there."""
+    begins: dict[str, int] = {}
+    others: dict[str, dict[str, None]] = {}
+    for row in rows:
+        reached = [*row["witnesses"], *filter(None, [row.get("about")])]
+        for agent, step in zip(row["witnesses"], row["steps"], strict=True):
+            begins.setdefault(agent, step - 1)
+            others.setdefault(agent, {}).update(dict.fromkeys(reached))
+    asked: dict[str, tuple[list[Chain], Since]] = {
+        agent: (
+            [(agent,), *((agent, other) for other in others[agent] if other != agent)],
+            Since(step=begin),
+        )
+        for agent, begin in begins.items()
+    }
+    return histories(database, scenario, asked, entity, as_of)
+
+
+def _changes_at(
+    rows: list[Row], pasts: dict[tuple[Chain, str], Past]
+) -> dict[int, list[Change]]:
+    """The changes that each event brought, by its number; shallow chains first."""
+    numbers = {
+        (agent, step): row["seq"]
+        for row in rows
+        for agent, step in zip(row["witnesses"], row["steps"], strict=True)
+    }
+    found: dict[int, list[Change]] = {row["seq"]: [] for row in rows}
+    for change in (change for past in pasts.values() for change in _changes(past)):
+        # None: recorded since the events were read.
+        if (number := numbers.get((change.chain[0], change.held.step))) is not None:
+            found[number].append(change)
+    for changes in found.values():
+        changes.sort(key=lambda change: (len(change.chain), change.chain))
+    return found
+
+
+def _changes(past: Past) -> Iterable[Change]:
+    before = None if past.before is None else past.before.value
+    for held in past.added:
+        if held.value != before:
+            yield Change(held.chain, before, held)
+        before = held.value
+
+
+def _where(stays: list[Row], number: int) -> dict[str, tuple[str, ...]]:
+    """Who was in each room just after an event; empty rooms are left out."""
+    rooms: dict[str, list[str]] = {}
+    for stay in stays:
+        if stay["since"] <= number and (stay["until"] is None or stay["until"] > number):
+            rooms.setdefault(stay["room"], []).append(stay["agent"])
+    return {room: tuple(sorted(agents)) for room, agents in sorted(rooms.items())}
