@@ -150,9 +150,9 @@ def _gaps(memory: Memory) -> Iterator[str]:
 
 
 def _cause(memory: Memory, wrong: FalseBelief) -> str:
-    """Name the first missed event that would have put it right; else where the error is from."""
+    """Name the missed event that would have put it right; else where the error is from."""
     cures = [event for event in wrong.missed if event.value == wrong.actual]
-    event = cures[-1] if cures else memory.explain(wrong.chain, wrong.entity).event
+    event = cures[0] if cures else memory.explain(wrong.chain, wrong.entity).event
     if event is None:
         return ""
     return f"{'missed' if cures else 'heard'} {_clock(event.at)} {event.actor}: {event.value}"

@@ -18,6 +18,7 @@ from .errors import InvalidEventError, InvalidInputError
 from .names import checked_text, near_names, normal_name, shown
 
 EventKind = Literal["enter", "exit", "state", "say", "tell", "report", "announce"]
+SETTING = ("state", "say", "announce")  # the kinds that make something so
 _LAST_MILLISECOND = 253_402_300_799_999  # 9999-12-31, the last moment an ISO date can name
 
 AgentNames = Annotated[list[str], Field(min_length=1, max_length=10_000)]
@@ -82,7 +83,7 @@ class LoggedEvent:
     @property
     def sets_truth(self) -> bool:
         """Whether the world itself is another after it, not only some minds."""
-        return self.entity is not None and self.kind in ("state", "say", "announce")
+        return self.entity is not None and self.kind in SETTING
 
     def named_agents(self) -> tuple[str, ...]:
         """Every agent the event names, in the order in which it names them."""

@@ -31,12 +31,13 @@ from .progress import Progress, silent
 from .questions import Explanation, FalseBelief, Knowers, Questions
 from .recorder import Record, Recorder
 from .scenarios import Scenario
+from .verbs import Verbs, names_of
 from .verify import Difference, verify
 from .vocabulary import Alias, Vocabulary
 from .world import Kind, Policy, RoomKind
 
 
-class Memory:
+class Memory(Verbs):
     """The memory of one scenario: what happened, and what everyone makes of it.
 
     >>> mem = Memory("support")
@@ -103,57 +104,6 @@ class Memory:
         """
         with self._writing:
             return self._recorder.record(events, progress)
-
-    def join(self, agents: str | Sequence[str], room: str, **fields: Any) -> Record:
-        """Agents enter a room; ``place=True`` for a room that one can be in only one of."""
-        return self._one("enter", agents=_names(agents), room=room, **fields)
-
-    def leave(self, agents: str | Sequence[str], room: str | None = None, **fields: Any) -> Record:
-        """Agents leave a room, or every room they are in."""
-        return self._one("exit", agents=_names(agents), room=room, **fields)
-
-    def set(self, entity: str, value: str | None, **fields: Any) -> Record:
-        """Something becomes so (``value=None``: no longer known), seen by ``room`` or ``audience``.
-
-        Also ``by``, who always witnesses it, and ``located_in``.
-        """
-        return self._one("state", entity=entity, value=value, **fields)
-
-    def say(
-        self, speaker: str, entity: str | None = None, value: str | None = None, **fields: Any
-    ) -> Record:
-        """A declaration in a ``room`` or to an ``audience``: it makes it so. Or only ``text``."""
-        if entity is not None:
-            fields |= {"entity": entity, "value": value}
-        return self._one("say", speaker=speaker, **fields)
-
-    def tell(
-        self,
-        speaker: str,
-        listeners: str | Sequence[str] | None,
-        entity: str,
-        value: str,
-        **fields: Any,
-    ) -> Record:
-        """Testimony, true or not, to ``listeners`` (or None with ``everyone=True`` or ``room``)."""
-        if listeners is not None:
-            fields["listeners"] = _names(listeners)
-        return self._one("tell", speaker=speaker, entity=entity, value=value, **fields)
-
-    def report(self, speaker: str, about: str, entity: str, value: str, **fields: Any) -> Record:
-        """Testimony about another's mind, in a ``room`` or to ``listeners``."""
-        return self._one(
-            "report", speaker=speaker, about=about, entity=entity, value=value, **fields
-        )
-
-    def announce(self, speaker: str, entity: str, value: str, **fields: Any) -> Record:
-        """A declaration to every agent named so far: nobody is left mistaken about anybody."""
-        return self._one("announce", speaker=speaker, entity=entity, value=value, **fields)
-
-    def _one(self, kind: str, **fields: Any) -> Record:
-        keep_null = {"value"} if kind in ("state", "say") else set()
-        given = {k: v for k, v in fields.items() if v is not None or k in keep_null}
-        return self.record([{"kind": kind, **given}])
 
     # What they make of it ----------------------------------------------------------------------
 
@@ -281,7 +231,7 @@ class Memory:
         agent alone is what it believes. With ``as_of`` nothing is proposed to be recorded. Raises
         `UnknownNameError` for an agent that was never named.
         """
-        group = [normal_name(name, "agents") for name in _names(agents)]
+        group = [normal_name(name, "agents") for name in names_of(agents)]
         if not group:
             raise InvalidInputError("agents: expected one or more, got none. Give a group.")
         entity = None if entity is None else normal_name(entity, "entity")
@@ -440,10 +390,6 @@ class Memory:
     def verify(self) -> list[Difference]:
         """Compare every mind with a replay of the log; an empty list when all are equal."""
         return verify(self.database, self.scenario)
-
-
-def _names(agents: str | Sequence[str]) -> list[str]:
-    return [agents] if isinstance(agents, str) else list(agents)
 
 
 def _asked(policy: str | None, rooms: str | None) -> dict[str, str]:

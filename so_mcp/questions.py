@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from .database import Call, Database
 from .errors import InvalidInputError
+from .events import SETTING
 from .minds import EVER, MAX_CHAINS, Held, ask, ask_all_with, chain_of, moment
 from .names import near_names, normal_name, shown, world_key
 from .seen import SeenEvent, seen_event
@@ -29,7 +30,8 @@ class FalseBelief:
     """A chain that is wrong (or, ``verdict`` "missing", has exactly one side unknown).
 
     ``actual`` is the truth at depth 1, and deeper what the rest of the chain really believes;
-    ``missed`` are the events that would have put it right, newest first.
+    ``missed`` are the events that would have put it right: those that made it
+    so first, then newest first.
     """
 
     chain: tuple[str, ...]
@@ -301,7 +303,8 @@ class Questions:
         found: list[list[SeenEvent]] = [[] for _ in questions]
         for row in rows:
             found[row["question"]].append(seen_event(row))
-        return [tuple(events) for events in found]
+        # What made it so explains best; hearsay of it comes after, newest first.
+        return [tuple(sorted(events, key=lambda e: e.kind not in SETTING)) for events in found]
 
     def _with_missed(
         self, wrong: list[tuple[FalseBelief, Held | None]], as_of: int | None

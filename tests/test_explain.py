@@ -96,8 +96,8 @@ def test_what_was_seen_is_not_traced(support: Memory) -> None:
     assert found.came_from is None
     assert found.text() == (
         "Maya believes refund_4411 is 'approved' (event 11, Billing said refund_4411 is 'approved' "
-        "in chat, witnessed by Billing and Maya); Maya missed event 20: Billing told Escalation and "
-        "Finance in internal that refund_4411 is 'rejected'."
+        "in chat, witnessed by Billing and Maya); Maya missed event 16: Finance said refund_4411 "
+        "is 'rejected' in internal."
     )
 
 

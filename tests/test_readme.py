@@ -89,12 +89,27 @@ def test_the_registrations_for_claude_code_start(store_path: Path) -> None:
             command, *args = words[split + 1 :]
             served = tools_of(command, args, env, store_path)
             assert ("my_beliefs" in served) is ("SO_AGENT" in env)
-        elif line.startswith("so-mcp"):
+        elif line.startswith("so-mcp grant"):
             done = subprocess.run(
                 [BIN / "so-mcp", *shlex.split(line)[1:]], capture_output=True, text=True,
                 env={"FALKORDB_LITE_PATH": str(store_path)}, check=True,
             )
             assert "claude mcp add shipping -e SO_AGENT=Shipping" in done.stdout
+
+
+def test_the_command_line_twins_record_and_ask(store_path: Path) -> None:
+    event = {"kind": "say", "speaker": "Billing", "entity": "refund", "value": "approved",
+             "audience": ["Maya"]}
+    lines = [line for line in commands() if line.startswith(("so-mcp record", "so-mcp call"))]
+    assert len(lines) == 2
+    printed = ""
+    for line in lines:
+        words, _, _ = line.partition(" < ")
+        printed = subprocess.run(
+            [BIN / "so-mcp", *shlex.split(words)[1:]], input=json.dumps(event), text=True,
+            capture_output=True, env={"FALKORDB_LITE_PATH": str(store_path)}, check=True,
+        ).stdout
+    assert json.loads(printed)["value"] == "approved"
 
 
 def test_the_registrations_in_json_start(store_path: Path) -> None:
