@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 GRAPHS = ("world", "mind")
 TYPES = {"str": str, "int": int, "bool": bool, "list": list}
@@ -36,6 +36,13 @@ class Column:
     meaning: str
 
 
+class Prepared(NamedTuple):
+    """Some of a query's parameters as text, to be used for several calls that share them."""
+
+    names: frozenset[str]
+    header: str
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """One query of the catalogue."""
@@ -49,23 +56,34 @@ class Query:
     text: str
     declared: dict[str, tuple[type, bool]]  # the parameters' types, and whether they may be null
 
-    def render(self, params: Mapping[str, Any]) -> str:
+    def render(self, params: Mapping[str, Any], prepared: Prepared | None = None) -> str:
         """The query with its parameters, as the engine gets it.
 
         Raises `TypeError` for a parameter that is not declared, is missing, or is not of the
         declared type, at any depth.
         """
-        if params.keys() != self.declared.keys():
-            raise TypeError(f"{self.name}: parameters are {[*self.declared]}, got {[*params]}")
-        header = ["CYPHER"]
-        for name, (wanted, nullable) in self.declared.items():
-            value = params[name]
+        given = params.keys() if prepared is None else params.keys() | prepared.names
+        if given != self.declared.keys():
+            raise TypeError(f"{self.name}: parameters are {[*self.declared]}, got {sorted(given)}")
+        if not given:
+            return self.text
+        header = "" if prepared is None else prepared.header
+        return f"CYPHER {header}{self._header(params)}\n{self.text}"
+
+    def prepare(self, params: Mapping[str, Any]) -> Prepared:
+        """Some of the parameters as text; raises `TypeError` as `render` does."""
+        return Prepared(frozenset(params), self._header(params))
+
+    def _header(self, params: Mapping[str, Any]) -> str:
+        header = ""
+        for name, value in params.items():
+            wanted, nullable = self.declared[name]
             fits = nullable if value is None else type(value) is wanted
             literal = _literal(value) if fits else None
             if literal is None:
                 raise TypeError(f"{self.name}: ${name} must be {wanted.__name__}, got {value!r}")
-            header.append(f"{name}={literal}")
-        return f"{' '.join(header)}\n{self.text}" if params else self.text
+            header += f"{name}={literal} "
+        return header
 
 
 def _literal(value: Any) -> str | None:

@@ -19,7 +19,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from .config import ServerAddress
-from .cypher import Query, catalogue
+from .cypher import Prepared, Query, catalogue
 from .embedded import EmbeddedStore
 from .errors import AccessError, ConnectionLostError, OutcomeUnknownError, StoreError
 
@@ -32,12 +32,13 @@ class Call(NamedTuple):
     graph: str
     query: str
     params: dict[str, Any]
+    prepared: Prepared | None = None  # those of the parameters that several calls share
 
     def command(self) -> tuple[str, ...]:
         """The command as the engine gets it."""
         query = catalogue()[self.query]
         verb = "GRAPH.RO_QUERY" if query.mode == "read" else "GRAPH.QUERY"
-        return (verb, self.graph, query.render(self.params), "--compact")
+        return (verb, self.graph, query.render(self.params, self.prepared), "--compact")
 
 
 _TURN_MS = 2_000

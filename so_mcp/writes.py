@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 from zlib import crc32
 
+from .cypher import Prepared, catalogue
 from .database import Call, Row
 from .events import LoggedEvent
 from .names import mind_key, world_key
@@ -56,12 +57,24 @@ def event_calls(
         calls.append(Call(here, "world/begin_chapter", {
             "place": world.chapter, "since": world.chapter_since,
         }))
-    calls += [
-        Call(mind_key(scenario, belief.mind), "mind/believe",
-             belief_row(belief, event, world.agents[belief.mind], routed.witnesses))
-        for belief in routed.beliefs
-    ]
+    calls += _believing(scenario, event, world, routed)
     return calls + _settling(scenario, event, world, routed.witnesses)
+
+
+def _believing(
+    scenario: str, event: LoggedEvent, world: World, routed: Routed
+) -> Iterator[Call]:
+    """The beliefs it leaves. Most minds get the same one, but for the mind's own step."""
+    believe = catalogue()["mind/believe"]
+    shared: dict[Belief, Prepared] = {}
+    for belief in routed.beliefs:
+        key = belief._replace(mind="")
+        if key not in shared:
+            row = belief_row(belief, event, 0, routed.witnesses)
+            del row["step"]
+            shared[key] = believe.prepare(row)
+        step = {"step": world.agents[belief.mind]}
+        yield Call(mind_key(scenario, belief.mind), believe.name, step, shared[key])
 
 
 def _told(here: str, event: LoggedEvent, routed: Routed) -> Call:
