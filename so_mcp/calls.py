@@ -62,8 +62,10 @@ def ask(
 ) -> Answer:
     """Call a tool with arguments that fit it; the answer says as of which step it is."""
     heard = {_PROGRESS: progress} if _PROGRESS in tool.function.__annotations__ else {}
+    # Of a read, the step before it: what comes in meanwhile is new to who asks "since" then.
+    before = source.step() if tool.effect == "reads" else None
     answer = tool.function(source, **arguments, **heard)
-    answer.step = source.step()
+    answer.step = source.step() if before is None else before
     return answer
 
 

@@ -69,7 +69,7 @@ def events_of(given: bytes) -> list[Any]:
         )
     try:
         whole = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         # A line that is whole by itself says that each is an event; else the document is broken.
         if len(lines) > 1 and _is_json(lines[0][1]):
             return [_event(number, line) for number, line in lines]
@@ -82,10 +82,9 @@ def events_of(given: bytes) -> list[Any]:
 def _event(number: int, line: str) -> Any:
     try:
         return json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInputError(
-            f"record: line {number} is not JSON: {error.msg} at column {error.colno}. Nothing was "
-            "recorded."
+            f"record: line {number} is not JSON: {error}. Nothing was recorded."
         ) from None
 
 
@@ -134,7 +133,7 @@ def _fitting(what: str, annotation: Any, values: list[str]) -> Any:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from .database import Database
 from .errors import StoreError
-from .names import EPOCH, counters_key, fork_name, mind_key, world_key
+from .names import EPOCH, counters_key, fork_name, is_fork, mind_key, world_key
 
 SECONDS_TO_LIVE = 600
 _ATTEMPTS = 20
@@ -31,7 +31,8 @@ def forked(database: Database, scenario: str) -> Iterator[str]:
                 yield fork
                 return
         finally:
-            database.command("DEL", *keys_of(database, fork))
+            unborn = f"{world_key(fork).removesuffix('world')}unborn"
+            database.command("DEL", *keys_of(database, fork), unborn)
     raise StoreError(
         f"a fork of the scenario could not be made: others wrote to it {_ATTEMPTS} times while it "
         "was copied. Nothing was changed; try again when fewer events come in."
@@ -50,11 +51,21 @@ def _copy(database: Database, scenario: str, fork: str) -> bool:
     counters = counters_key(scenario)
     state = ("HMGET", counters, "seq", EPOCH)
     before = database.command(*state)
-    if before == [None, None]:
-        return True  # nothing has happened yet: a fork of nothing is empty too
     prefix, prefix_of_fork = (world_key(name).removesuffix("world") for name in (scenario, fork))
+    keys = [*reversed(keys_of(database, scenario)), f"{prefix}unborn"]
+    if before == [None, None]:
+        # Nothing has happened yet: a fork of nothing is empty too, and says that it is meant so.
+        if is_fork(scenario) and not database.command("EXISTS", f"{prefix}unborn"):
+            raise StoreError(
+                f"a fork was tried on for more than {SECONDS_TO_LIVE} seconds and is gone. Nothing "
+                "was changed; ask for less at once."
+            )
+        database.command("SET", f"{prefix_of_fork}unborn", 1, "EX", SECONDS_TO_LIVE)
+        return True
     commands: list[tuple[str, ...]] = []
-    for key in reversed(keys_of(database, scenario)):
+    if is_fork(scenario):  # it is still in use
+        commands += [("EXPIRE", key, str(SECONDS_TO_LIVE)) for key in keys]
+    for key in keys[:-1]:
         copy = prefix_of_fork + key.removeprefix(prefix)
         verb = "COPY" if key == counters else "GRAPH.COPY"
         commands += [(verb, key, copy), ("EXPIRE", copy, str(SECONDS_TO_LIVE))]

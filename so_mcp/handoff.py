@@ -18,7 +18,7 @@ from . import tokens
 from .database import Database
 from .errors import InvalidInputError, SecondOrderError, UnknownNameError
 from .minds import EVER, MAX_CHAINS, Held, ask_all, moment, people
-from .names import MAX_TEXT, near_names, normal_name, shown, world_key
+from .names import MAX_TEXT, folded, near_names, normal_name, shown, world_key
 from .vocabulary import Names
 from .wording import listed
 
@@ -336,8 +336,8 @@ def _names(item: Item, exclude: Sequence[str]) -> bool:
     said = [item.entity, item.value, item.source]
     if isinstance(item, Mistaken):
         said += [item.agent, item.actual.value, item.actual.source]
-    folded = [text.casefold() for text in said if text is not None]
-    return any(name.casefold() in text for name in exclude for text in folded)
+    seen = [folded(text) for text in said if text is not None]
+    return any(folded(name) in text for name in exclude for text in seen)
 
 
 def _recorded(memory: Memory, handoff: Handoff) -> Handoff:

@@ -83,21 +83,25 @@ def shown(name: str) -> str:
 
 def near_names(name: str, among: Iterable[str], limit: int = 3) -> list[str]:
     """Existing names that ``name`` may be a slip of, nearest first. Nothing is ever merged."""
-    folded = {other: _folded(other) for other in among if other != name}
-    if not folded:
+    others = {other: folded(other) for other in among if other != name}
+    if not others:
         return []
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - 10 ms that a start can do without
 
     found = process.extract(
-        _folded(name), folded, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=limit
+        folded(name), others, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=limit
     )
     return [other for _, _, other in found]
 
 
-def _folded(name: str) -> str:
-    """Without case, accents and widths: what a slip of the pen leaves alike."""
-    decomposed = unicodedata.normalize("NFKD", name.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
+def folded(text: str) -> str:
+    """Without case, accents, widths and what does not show: what to the eye is the same."""
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    kept = (
+        char for char in decomposed
+        if not unicodedata.combining(char) and unicodedata.category(char) != "Cf"
+    )
+    return " ".join("".join(kept).split())
 
 
 def fork_name(scenario: str, token: str) -> str:
@@ -117,6 +121,11 @@ def scenario_of(key: str) -> str | None:
     """The scenario whose world is under a key; None for a mind, for a fork, or anything else."""
     found = _WORLD_KEY.fullmatch(key)
     return None if found is None else unquote(found[1])
+
+
+def is_fork(scenario: str) -> bool:
+    """Whether this is the name of a fork."""
+    return _FORK in scenario
 
 
 def world_key(scenario: str) -> str:

@@ -633,3 +633,19 @@ def test_to_an_agent_the_hidden_and_the_absent_answer_alike(support: Memory) -> 
             errors.append(str(caught.value).replace(name, "X"))
         assert len(set(errors)) == 1
         assert json.loads(hidden)["facts"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("Zoë", "fire Zoe\u0308"), ("Jean Paul", "fire Jean\nPaul"), ("Maya", "fire Ma\u00adya"),
+     ("Maya", "fire ＭＡＹＡ")],
+)
+def test_what_looks_like_an_excluded_name_is_withheld_too(
+    memory: Memory, name: str, said: str
+) -> None:
+    memory.tell("Ann", [name, "Bob"], "lunch", "noon")
+    memory.set("plan", said, audience=["Ann"])
+    found = memory.handoff_delta("Ann", "Bob", exclude=[name])
+    assert found.items == []
+    assert found.proof is not None
+    assert found.proof.withheld == 1
