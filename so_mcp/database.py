@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import falkordb
 from falkordb.query_result import QueryResult
+from hiredis import pack_command
 from redis import exceptions as redis_errors
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -167,7 +168,8 @@ class Database:
         """One round trip; a refused command's error stands in its place in the answer."""
         for observer in self.observers:
             observer(commands)
-        connection.send_packed_command(connection.pack_commands(commands))
+        packed = [pack_command(command) for command in commands]  # type: ignore[arg-type]
+        connection.send_packed_command([b"".join(packed)])
         replies = []
         for _ in commands:
             try:

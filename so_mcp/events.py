@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -146,30 +147,43 @@ def check_events(events: Iterable[Event | Mapping[str, Any]]) -> list[LoggedEven
 def _checked(given: Event | Mapping[str, Any], where: str) -> LoggedEvent:
     event = given if isinstance(given, Event) else _parsed(given, where)
     kind = event.kind
-    required, optional = _RULES[kind]
     # `everyone: false` says the same as leaving it out; so does an explicit null, but for a value.
-    present = {
+    present = frozenset(
         field
         for field in event.model_fields_set
         if getattr(event, field) not in (None, False) or (kind, field) in _MAY_BE_NULL
-    }
+    )
+    wrong = _misfit(kind, present)
+    if wrong is None and event.located_in is not None and event.located_in == event.entity:
+        wrong = ("located_in", "is the entity itself", ("a room", "a container"))
+    if wrong is not None:
+        field, what, instead = wrong
+        raise InvalidEventError(
+            f"{where}.{field}: {what} (kind '{kind}'); expected {' or '.join(instead)}. "
+            f"Example: {_example(kind)}"
+        )
+    return _logged(event, where)
+
+
+@cache  # few combinations of fields occur, and every event asks
+def _misfit(kind: str, present: frozenset[str]) -> tuple[str, str, tuple[str, ...]] | None:
+    """What is wrong with the fields that an event of a kind has: field, what, what instead."""
+    required, optional = _RULES[kind]
     allowed = _ALWAYS | optional | {field for group in required for field in group}
     for field in sorted(present - allowed):
-        raise _wrong(where, kind, field, f"does not belong to '{kind}'", sorted(allowed - _ALWAYS))
+        return field, f"does not belong to '{kind}'", tuple(sorted(allowed - _ALWAYS))
     for group in required:
         chosen = [field for field in group if field in present]
         if len(chosen) != 1:
             what = "is missing" if not chosen else "are given together"
-            raise _wrong(where, kind, " and ".join(chosen or group[:1]), what, group)
+            return " and ".join(chosen or group[:1]), what, group
     if kind == "say" and ("entity" in present) != ("value" in present):
-        raise _wrong(where, kind, "value", "goes with entity", ("entity and value", "neither"))
+        return "value", "goes with entity", ("entity and value", "neither")
     if kind == "say" and not present & {"entity", "text"}:
-        raise _wrong(where, kind, "text", "is missing", ("entity and value", "text"))
+        return "text", "is missing", ("entity and value", "text")
     if kind == "state" and present >= {"room", "audience"}:
-        raise _wrong(where, kind, "audience", "and room are given together", ("room", "audience"))
-    if event.located_in is not None and event.located_in == event.entity:
-        raise _wrong(where, kind, "located_in", "is the entity itself", ("a room", "a container"))
-    return _logged(event, where)
+        return "audience", "and room are given together", ("room", "audience")
+    return None
 
 
 def _parsed(given: object, where: str) -> Event:
@@ -200,15 +214,6 @@ def _parsed(given: object, where: str) -> Event:
         raise InvalidEventError(
             f"{where}.{field}: {expected}; got {got}. Example: {_example(kind)}"
         ) from None
-
-
-def _wrong(
-    where: str, kind: str, field: str, what: str, instead: Iterable[str]
-) -> InvalidEventError:
-    return InvalidEventError(
-        f"{where}.{field}: {what} (kind '{kind}'); expected {' or '.join(instead)}. "
-        f"Example: {_example(kind)}"
-    )
 
 
 def _brief(value: object) -> str:

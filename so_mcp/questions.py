@@ -188,6 +188,8 @@ class Questions:
         minds = everyone if agents is None else list(dict.fromkeys(
             names.agent(normal_name(name, "agents")) for name in agents
         ))
+        if agents is not None and not minds:
+            raise InvalidInputError("agents: expected one or more, got none. Leave it out for all.")
         entity = None if entity is None else names.entity(entity)
         depths = (1, 2) if depth is None else (depth,)
         questions = [c for d in depths for c in _chains(minds, everyone, d)]

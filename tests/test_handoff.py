@@ -638,7 +638,7 @@ def test_to_an_agent_the_hidden_and_the_absent_answer_alike(support: Memory) -> 
 @pytest.mark.parametrize(
     ("name", "said"),
     [("Zoë", "fire Zoe\u0308"), ("Jean Paul", "fire Jean\nPaul"), ("Maya", "fire Ma\u00adya"),
-     ("Maya", "fire ＭＡＹＡ")],
+     ("Maya", "fire \uff2d\uff21\uff39\uff21")],
 )
 def test_what_looks_like_an_excluded_name_is_withheld_too(
     memory: Memory, name: str, said: str

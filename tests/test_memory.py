@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from so_mcp import Memory
+from so_mcp.database import Transaction
 from so_mcp.errors import (
     ConflictError,
     InvalidEventError,
@@ -97,6 +98,52 @@ def test_seven_agents_and_four_private_messages_leave_28_pairs_wrong(new_memory:
         assert len(memory.false_beliefs(2)) == wrong
         memory.announce("P0", "decision", "Monday")
         assert memory.false_beliefs(2) == memory.false_beliefs(3) == []
+
+
+def test_nobody_asked_about_is_an_error_and_not_reassurance(memory: Memory) -> None:
+    support(memory)
+    with pytest.raises(InvalidInputError, match="agents: expected one or more"):
+        memory.false_beliefs(agents=[])
+    with pytest.raises(InvalidInputError, match="expected another agent than 'Maya'"):
+        memory.context_for("Maya", "Maya")
+
+
+def test_an_undated_event_after_one_in_the_future_is_refused(memory: Memory) -> None:
+    memory.set("e", "v", by="Ann", happened_at="2099-01-01T00:00:00Z")
+    with pytest.raises(InvalidEventError, match="lies in the future"):
+        memory.set("e", "w", by="Ann")
+
+
+def test_a_batch_is_committed_in_pieces_and_an_error_says_how_much_is_in(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer's event in the middle makes a dated batch late from there on."""
+    events = [
+        {"kind": "state", "entity": "e", "value": str(n), "by": "Ann", "happened_at": 1_000 + n}
+        for n in range(100)
+    ]
+    commit = Transaction.commit
+
+    def interfere(self: Transaction, counters: dict, *rest: object) -> None:
+        commit(self, counters, *rest)  # type: ignore[arg-type]
+        if counters.get("seq") == 64:
+            monkeypatch.undo()
+            with Memory(memory.scenario, path=memory.store.path) as other:
+                other.set("f", "late", by="Bob", happened_at=2_000)
+
+    monkeypatch.setattr(Transaction, "commit", interfere)
+    with pytest.raises(InvalidEventError, match=r"The 64 events before events\[64\] are recorded"):
+        memory.record(events)
+    assert memory.step() == 65
+    assert memory.verify() == []
+
+
+def test_a_login_may_be_made_before_anybody_names_its_agent(memory: Memory) -> None:
+    memory.set("e", "v", by="Ann")
+    memory.grant("Bob")
+    memory.set("e", "w", audience=["Bob"])
+    assert memory.believes("Bob", "e") == "w"
+    assert memory.verify() == []
 
 
 def test_a_false_belief_names_the_event_that_was_missed(memory: Memory) -> None:
