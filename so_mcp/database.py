@@ -200,15 +200,25 @@ class Transaction:
         Raises `Conflict` while it is another's turn.
         """
         key = key or self._watched
-        look: list[tuple[str, ...]] = [("WATCH", key), ("HGETALL", key)]
-        if self._turn is not None:
-            look.append(("GET", self._turn.key))
-        _, flat, *whose = self._database._send(self._connection, look)  # noqa: SLF001 - they are one
-        if self._turn is not None and whose[0] not in (None, self._turn.mine):
-            self.unwatch()
-            raise Conflict
+        flat = self._looked(key, ("HGETALL", key))
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
         return {name: int(number) for name, number in pairs}
+
+    def watch_for(self, *names: str) -> list[str | None]:
+        """Start watching as `watch` does, and return these counters alone, as text."""
+        found: list[str | None] = self._looked(self._watched, ("HMGET", self._watched, *names))
+        return found
+
+    def _looked(self, key: str, look: tuple[str, ...]) -> Any:
+        commands: list[tuple[str, ...]] = [("WATCH", key), look]
+        if self._turn is None:
+            return self._database._send(self._connection, commands)[1]  # noqa: SLF001 - they are one
+        commands.append(("GET", self._turn.key))
+        _, found, whose = self._database._send(self._connection, commands)  # noqa: SLF001
+        if whose is not None and whose != self._turn.mine:
+            self.unwatch()
+            raise Conflict
+        return found
 
     def missing(self, keys: Sequence[str]) -> list[str]:
         """Watch other keys too; which of them do not exist."""

@@ -274,15 +274,18 @@ class Recorder:
         return {row["id"]: logged_event(row) for row in rows}
 
     def _current_world(self, transaction: Transaction, *, create: bool = True) -> World:
+        copy = self._world
+        if copy is not None and transaction.watch_for(_SEQ, EPOCH) == [
+            str(copy.seq), str(copy.epoch)
+        ]:
+            return copy
         counters = transaction.watch()
         if not counters and not create:
             return World()
         if not counters:
             self._create(transaction)
             counters = transaction.watch()
-        now = (counters.get(_SEQ), counters.get(EPOCH, 0))
-        if self._world is None or (self._world.seq, self._world.epoch) != now:
-            self._world = self._read_world(transaction, counters)
+        self._world = self._read_world(transaction, counters)
         return self._world
 
     def _create(self, transaction: Transaction) -> None:

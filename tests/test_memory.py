@@ -303,7 +303,7 @@ def test_an_event_is_two_round_trips_however_many_witness_it(memory: Memory) -> 
         with commands_of(memory) as trips:
             memory.say("A0", "e", "w", room="room")
         look, commit = trips
-        assert [command.split()[0] for command in look] == ["WATCH", "HGETALL", "GET"]
+        assert [command.split()[0] for command in look] == ["WATCH", "HMGET", "GET"]
         verbs = [command.split()[0] for command in commit]
         assert verbs == ["MULTI", "HSET", *["GRAPH.QUERY"] * (size + 1), "EXEC"]
 
