@@ -77,6 +77,8 @@ class Query:
     def _header(self, params: Mapping[str, Any]) -> str:
         header = ""
         for name, value in params.items():
+            if name not in self.declared:
+                raise TypeError(f"{self.name}: parameters are {[*self.declared]}, got {name}")
             wanted, nullable = self.declared[name]
             fits = nullable if value is None else type(value) is wanted
             literal = _literal(value) if fits else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from so_mcp import Memory
+from so_mcp import Memory, scenarios
 from so_mcp.embedded import EmbeddedStore
 
 _numbers = itertools.count()
@@ -55,3 +55,17 @@ def new_memory(server_path: Path) -> Iterator[Callable[..., Memory]]:
 def memory(new_memory: Callable[..., Memory]) -> Memory:
     """One such memory, with the default settings."""
     return new_memory()
+
+
+@pytest.fixture
+def support(memory: Memory) -> Memory:
+    """The support story, played."""
+    scenarios.play(memory, scenarios.load("support"))
+    return memory
+
+
+@pytest.fixture
+def org(memory: Memory) -> Memory:
+    """The decision that changed in a thread, played."""
+    scenarios.play(memory, scenarios.load("org"))
+    return memory

@@ -453,3 +453,18 @@ def test_a_stale_document_is_named_with_what_renews_it(
     page.write_text("no markers\n", "utf-8")
     with pytest.raises(ValueError, match=r"README\.md: expected the lines <!-- generated: a -->"):
         docs.check(documents, tmp_path)
+
+
+def test_parameters_prepared_for_several_calls_render_as_if_given_at_once() -> None:
+    query = catalogue()["world/told"]
+    params = placeholders(query)
+    shared = {name: value for name, value in params.items() if name != "seq"}
+    prepared = query.prepare(shared)
+    whole, parts = query.render(params), query.render({"seq": 1}, prepared)
+    assert sorted(parts.splitlines()[0].split()) == sorted(whole.splitlines()[0].split())
+    assert parts.partition("\n")[2] == whole.partition("\n")[2]
+    for wrong in ({}, {"seq": "1"}, {"seq": 1, "colour": "x"}):
+        with pytest.raises(TypeError, match=r"^world/told: "):
+            query.render(wrong, prepared)
+    with pytest.raises(TypeError, match="colour"):
+        query.prepare({"colour": "x"})

@@ -367,18 +367,6 @@ def test_what_is_proposed_makes_it_common_on_a_fork(new_memory: NewMemory, name:
 # The tools -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def support(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("support"))
-    return memory
-
-
-@pytest.fixture
-def org(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("org"))
-    return memory
-
-
 def test_support_lead_reads_what_everyone_shares(support: Memory) -> None:
     everyone = ["Maya", "Billing", "Finance", "Escalation", "Shipping"]
     assert common.common_ground(support, everyone).text() == (

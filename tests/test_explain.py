@@ -11,23 +11,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from test_memory import commands_of
 
-from so_mcp import AgentView, Memory, scenarios
+from so_mcp import AgentView, Memory
 from so_mcp.testimony import Telling, Trail, shortest
 from so_mcp.tools import own_mind, supervisor
 
 NewMemory = Callable[..., Memory]
-
-
-@pytest.fixture
-def support(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("support"))
-    return memory
-
-
-@pytest.fixture
-def org(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("org"))
-    return memory
 
 
 @pytest.fixture

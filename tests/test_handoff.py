@@ -93,12 +93,6 @@ SUPPORT = {
 }
 
 
-@pytest.fixture
-def support(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("support"))
-    return memory
-
-
 def every_pair(memory: Memory) -> list[tuple[str, str]]:
     return list(itertools.permutations(memory.agents(), 2))
 

@@ -29,18 +29,6 @@ on_the_real_engine = hypothesis_settings(
 
 
 @pytest.fixture
-def support(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("support"))
-    return memory
-
-
-@pytest.fixture
-def org(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("org"))
-    return memory
-
-
-@pytest.fixture
 def sally(memory: Memory) -> Memory:
     scenarios.play(memory, scenarios.load("sally"))
     return memory

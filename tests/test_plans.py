@@ -33,12 +33,6 @@ def org(memory: Memory) -> Memory:
     return memory
 
 
-@pytest.fixture
-def support(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("support"))
-    return memory
-
-
 def by_name(found: Plans) -> dict[str, Any]:
     return {plan.name: plan for plan in found.tried}
 

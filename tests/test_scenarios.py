@@ -32,18 +32,6 @@ def sally(memory: Memory) -> Memory:
     return memory
 
 
-@pytest.fixture
-def support(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("support"))
-    return memory
-
-
-@pytest.fixture
-def org(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("org"))
-    return memory
-
-
 def test_there_are_three_scenarios_in_the_order_of_the_alphabet():
     assert scenarios.names() == ["org", "sally", "support"]
 

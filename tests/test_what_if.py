@@ -35,12 +35,6 @@ TO_MAYA: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def support(memory: Memory) -> Memory:
-    scenarios.play(memory, scenarios.load("support"))
-    return memory
-
-
 def keys(memory: Memory) -> set[str]:
     return set(memory.database.command("KEYS", f"so:{{{memory.scenario}}}:*"))
 
