@@ -37,6 +37,25 @@ class Graph(NamedTuple):
     relationships: tuple[Relationship, ...]
 
 
+_LINE = {
+    "seq": "its place in the order of recording, from 1",
+    "at": "when it happened, ms since 1970",
+    "kind": "enter, exit, state, say, tell, report, announce or void",
+    "actor": "who did or said it",
+    "agents": "who moved",
+    "room": "where",
+    "audience": "who was named to take it in",
+    "everyone": "whether it went to every agent",
+    "about": "whose belief was reported",
+    "entity": "what it is about",
+    "value": "the value given; absent: no longer known",
+    "located_in": "where the entity lies since",
+    "place": "true: the room was asked to be a place",
+    "text": "the words",
+    "id": "the id that the caller gave",
+    "target": "void: the seq of the event that never happened",
+}
+
 SCHEMA = {
     "world": Graph(
         "One a scenario: what happened, and who took it in. Only the supervisor reads it.",
@@ -48,6 +67,7 @@ SCHEMA = {
                 "strict": "true: events may name only what is known; absent before it was ever set",
                 "format": "version of the store's format",
                 "chapter": "the place of the current chapter; absent before the first",
+                "chapter_at": "when it began, ms",
                 "chapter_since": "the seq of the event that began it",
             }),
             Node("Agent", "Somebody with a mind.", {"name": "who; case-sensitive"}),
@@ -57,23 +77,8 @@ SCHEMA = {
             }),
             Node("Entity", "Something that beliefs are about, or a container.", {"name": "what"}),
             Node("Alias", "Another name for something.", {"name": "the other name"}),
-            Node("Event", "One thing that happened: a line of the log, never changed.", {
-                "seq": "its place in the order of recording, from 1",
-                "at": "when it happened, ms since 1970",
-                "kind": "enter, exit, state, say, tell, report or announce",
-                "actor": "who did or said it",
-                "agents": "who moved",
-                "room": "where",
-                "audience": "who was named to take it in",
-                "everyone": "whether it went to every agent",
-                "about": "whose belief was reported",
-                "entity": "what it is about",
-                "value": "the value given; absent: no longer known",
-                "located_in": "where the entity lies since",
-                "place": "true: the room was asked to be a place",
-                "text": "the words",
-                "id": "the id that the caller gave",
-            }),
+            Node("Event", "One thing that happened: a line of the log, never changed.", _LINE),
+            Node("Voided", "A line of the log that a later one says never happened.", _LINE),
             Node("Truth", "An event that may be what is so of its entity now: the frontier of the "
                           "log. A newer one takes the label from it when world/settle runs.",
                  {}, on="Event"),

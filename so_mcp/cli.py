@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from . import __version__
+from . import __version__, access_commands, keeping_commands, store_commands
 from .config import Config, from_environment
-from .embedded import EmbeddedStore
-from .errors import InvalidInputError, SecondOrderError, message_of
-from .memory import Memory
+from .errors import SecondOrderError, message_of
+from .memory import Memory, supervising
 from .names import normal_name
-from .registration import registrations
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; errors that are raised on purpose become one line and exit code 1."""
     options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # names are of any script, whatever the locale
     try:
         config = from_environment()
         run: Callable[[argparse.Namespace, Config], int] = options.run
-        return run(options, config)
+        code = run(options, config)
+        sys.stdout.flush()
     except SecondOrderError as error:
         print(f"so-mcp: {message_of(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        # What is left of our output must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # who reads it has enough: `so-mcp grant Ann | head -1`
+            return 128 + signal.SIGPIPE
+        print(f"so-mcp: {error}", file=sys.stderr)
+        return 1
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,15 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=_serve)
     commands = parser.add_subparsers(metavar="command")
     _add_tools(commands)
-    grant = commands.add_parser("grant", help="give an agent a login and print how to register it")
-    grant.add_argument("agent", help="its name, exactly as events name it")
-    grant.add_argument("--scenario", help="default: SO_SCENARIO, else support")
-    grant.set_defaults(run=_grant)
-    stop = commands.add_parser("stop", help="stop the embedded database")
-    stop.set_defaults(run=_stop)
-    verify = commands.add_parser("verify", help="compare every mind with a replay of the log")
-    verify.add_argument("--scenario", help="default: SO_SCENARIO, else support")
-    verify.set_defaults(run=_verify)
+    access_commands.add_commands(commands)
+    store_commands.add_commands(commands)
+    keeping_commands.add_commands(commands)
     demo = commands.add_parser("demo", help="play the support story and print who believes what")
     demo.set_defaults(run=_demo)
     return parser
@@ -94,72 +98,36 @@ def _call(options: argparse.Namespace, config: Config) -> int:
     from .commands import call  # noqa: PLC0415 - the tools take a moment to import
 
     if options.scenario:
-        config = replace(config, scenario=normal_name(options.scenario, "scenario"))
+        config = config.asking(normal_name(options.scenario, "scenario"))
     return call(options, config)
 
 
 def _serve(_: argparse.Namespace, config: Config) -> int:
     from .calls import source_of  # noqa: PLC0415 - the tools take a moment to import
     from .server import build_server  # noqa: PLC0415 - most of a second to import
+    from .stdio import run  # noqa: PLC0415
 
     source = source_of(config)
 
-    def leave(number: int, _frame: FrameType | None) -> None:
+    def end(number: int) -> None:
         # Reading stdin cannot be interrupted, so the process ends here; what is being recorded
         # is one transaction of the database and is there whole or not at all.
-        source.close()
+        source.database.close(for_good=True)
         os._exit(128 + number)
 
-    signal.signal(signal.SIGTERM, leave)
-    signal.signal(signal.SIGINT, leave)
-    build_server(source).run("stdio")
+    def leave(number: int, _frame: FrameType | None) -> None:
+        # In a thread: this one may be just what closing has to wait for.
+        threading.Thread(target=end, args=(number,)).start()
+
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), leave)
+    run(build_server(source))
     return 0
 
 
 def _memory(options: argparse.Namespace, config: Config) -> Memory:
-    if config.agent is not None:
-        raise InvalidInputError(
-            "SO_AGENT is set, so this process is that agent and can only read its own mind. "
-            "Unset it to supervise."
-        )
-    scenario = options.scenario or config.scenario
-    if config.server is None:
-        return Memory(scenario, path=config.path)
-    server = config.server
-    return Memory(
-        scenario, host=server.host, port=server.port,
-        username=server.username, password=server.password,
-    )
-
-
-def _grant(options: argparse.Namespace, config: Config) -> int:
-    agent = normal_name(options.agent, "agent")
-    with _memory(options, config) as memory:
-        granted = memory.grant(agent)
-        agent, known = granted.agent, granted.agent in memory.agents()
-    print(registrations(granted, config))
-    if not known:
-        print(
-            f"\nNote: no event of scenario '{granted.scenario}' has named '{agent}' yet. Names are "
-            "case-sensitive; its mind is empty until an event reaches it."
-        )
-    return 0
-
-
-def _stop(_: argparse.Namespace, config: Config) -> int:
-    stopped = EmbeddedStore(config.path).stop()
-    print("Stopped." if stopped else f"No database is running at {config.path}.")
-    return 0
-
-
-def _verify(options: argparse.Namespace, config: Config) -> int:
-    with _memory(options, config) as memory:
-        differences = memory.verify()
-    for difference in differences:
-        print(f"{difference.agent}: {difference.what}: {difference.belief}")
-    if not differences:
-        print("Every mind equals a replay of the log.")
-    return 1 if differences else 0
+    return supervising(config, options.scenario)
 
 
 def _demo(_: argparse.Namespace, __: Config) -> int:

@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import InvalidEventError, InvalidInputError
-from .names import checked_text, near_names, normal_name, shown
+from .names import brief, checked_text, near_names, normal_name, shown, type_of
 
-EventKind = Literal["enter", "exit", "state", "say", "tell", "report", "announce"]
+EventKind = Literal["enter", "exit", "state", "say", "tell", "report", "announce", "void"]
 SETTING = ("state", "say", "announce")  # the kinds that make something so
-_LAST_MILLISECOND = 253_402_300_799_999  # 9999-12-31, the last moment an ISO date can name
+LAST_MILLISECOND = 253_402_300_799_999  # 9999-12-31, the last moment an ISO date can name
 
 AgentNames = Annotated[list[str], Field(min_length=1, max_length=10_000)]
 
@@ -31,6 +31,7 @@ class Event(BaseModel):
     enter: agents, room. exit: agents. state: entity, value; seen by room, audience or only by.
     say: speaker, room or audience, entity and value (or only text). tell: speaker, entity, value,
     and listeners, everyone or room. report: as tell, and about. announce: speaker, entity, value.
+    void: event, which was recorded by mistake.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -55,6 +56,7 @@ class Event(BaseModel):
     text: str | None = Field(None, description="the words, as they were said")
     happened_at: int | str | None = Field(None, description="ms since 1970, or ISO 8601; default now")
     id: str | None = Field(None, description="yours; the same id is recorded once")
+    event: int | str | None = Field(None, description="void: number or id of what never happened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,13 @@ class LoggedEvent:
     place: bool | None = None
     text: str | None = None
     id: str | None = None
+    target: int | None = None  # void: the seq of the event that never happened
+    aim: int | str | None = None  # the same as the caller named it, until it is found
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """(at, seq): the order of events, whenever they were recorded."""
+        return self.at, self.seq
 
     @property
     def sets_truth(self) -> bool:
@@ -108,6 +117,7 @@ _RULES: dict[str, tuple[tuple[tuple[str, ...], ...], frozenset[str]]] = {
         frozenset(),
     ),
     "announce": ((("speaker",), ("entity",), ("value",)), frozenset()),
+    "void": ((("event",),), frozenset()),
 }
 _MAY_BE_NULL = frozenset({("state", "value"), ("say", "value")})
 
@@ -123,6 +133,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "report": {"kind": "report", "speaker": "Billing", "about": "Maya", "entity": "refund",
                "value": "approved", "listeners": ["Shipping"]},
     "announce": {"kind": "announce", "speaker": "Lead", "entity": "launch", "value": "Friday"},
+    "void": {"kind": "void", "event": 12, "text": "Recorded by mistake."},
 }
 
 
@@ -138,7 +149,7 @@ def check_events(events: Iterable[Event | Mapping[str, Any]]) -> list[LoggedEven
     """
     if isinstance(events, Event | Mapping | str) or not isinstance(events, Iterable):
         raise InvalidEventError(
-            f"events: expected a list of events, got {type(events).__name__}. "
+            f"events: expected a list of events, got {type_of(events)}. "
             f"Example: [{_example('say')}]"
         )
     return [_checked(event, f"events[{index}]") for index, event in enumerate(events)]
@@ -189,7 +200,7 @@ def _misfit(kind: str, present: frozenset[str]) -> tuple[str, str, tuple[str, ..
 def _parsed(given: object, where: str) -> Event:
     if not isinstance(given, Mapping):
         raise InvalidEventError(
-            f"{where}: expected an object, got {type(given).__name__}. Example: {_example('say')}"
+            f"{where}: expected an object, got {type_of(given)}. Example: {_example('say')}"
         )
     try:
         return Event.model_validate(dict(given))
@@ -197,7 +208,9 @@ def _parsed(given: object, where: str) -> Event:
         # A field that does not exist explains one that is missing.
         problems = sorted(error.errors(include_url=False), key=lambda p: p["type"] == "missing")
         problem = problems[0]
-        field = ".".join(str(part) for part in problem["loc"]) or "event"
+        # After the field itself, "int" and "str" are types that it may have, not places in it.
+        first, *inside = problem["loc"] or ("event",)
+        field = ".".join(str(part) for part in (first, *inside) if part not in ("int", "str"))
         kind = given.get("kind")
         kind = kind if isinstance(kind, str) and kind in EXAMPLES else "say"
         if problem["type"] == "extra_forbidden":
@@ -209,15 +222,11 @@ def _parsed(given: object, where: str) -> Event:
         else:
             expected = problem["msg"].replace("Input should be", "expected")
             if problem["type"] == "string_type" and isinstance(problem["input"], int | float):
-                expected += f", write {json.dumps(str(problem['input']))}"
-        got = "nothing" if problem["type"] == "missing" else _brief(problem["input"])
+                expected += f", write {json.dumps(brief(problem['input']))}"
+        got = "nothing" if problem["type"] == "missing" else brief(problem["input"])
         raise InvalidEventError(
-            f"{where}.{field}: {expected}; got {got}. Example: {_example(kind)}"
+            f"{where}.{shown(field).strip("'")}: {expected}; got {got}. Example: {_example(kind)}"
         ) from None
-
-
-def _brief(value: object) -> str:
-    return shown(value) if isinstance(value, str) else shown(repr(value)).strip("'\"")
 
 
 def _logged(event: Event, where: str) -> LoggedEvent:
@@ -250,6 +259,7 @@ def _logged(event: Event, where: str) -> LoggedEvent:
             place=event.place or None,
             text=text("text"),
             id=name("id"),
+            aim=event.event if isinstance(event.event, int) else name("event"),
         )
     except InvalidInputError as error:
         message = str(error) if str(error).startswith(where) else f"{where}.{error}"
@@ -270,9 +280,9 @@ def milliseconds(moment: object, what: str) -> int:
                 f"{what}: expected a time such as 2026-11-29T10:00:00Z, got {shown(given)}."
             ) from None
     if isinstance(moment, bool) or not isinstance(moment, int):
-        raise InvalidInputError(f"{what}: expected milliseconds or ISO 8601 text, got {moment!r}.")
-    if not 0 <= moment <= _LAST_MILLISECOND:
+        raise InvalidInputError(f"{what}: expected milliseconds or ISO 8601 text, got {brief(moment)}.")
+    if not 0 <= moment <= LAST_MILLISECOND:
         raise InvalidInputError(
-            f"{what}: expected milliseconds between 0 and {_LAST_MILLISECOND}, got {moment}."
+            f"{what}: expected milliseconds between 0 and {LAST_MILLISECOND}, got {moment}."
         )
     return moment

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from .database import Database
 from .errors import StoreError
-from .names import EPOCH, counters_key, fork_name, is_fork, mind_key, world_key
+from .names import EPOCH, counters_key, fork_name, is_fork, mind_key, name_of, world_key
 
 SECONDS_TO_LIVE = 600
 _ATTEMPTS = 20
@@ -44,6 +44,14 @@ def keys_of(database: Database, scenario: str) -> list[str]:
     agents = [row["name"] for row in database.read(world_key(scenario), "world/agents")]
     minds = [mind_key(scenario, agent) for agent in agents]
     return [*minds, counters_key(scenario), world_key(scenario)]
+
+
+def keys_of_forks(database: Database, scenario: str) -> list[str]:
+    """The keys of every fork that there is of a scenario, those of a crash included."""
+    own = world_key(name_of(scenario)).removesuffix("world") + "fork:"
+    graphs = [key for key in database.command("GRAPH.LIST") if key.startswith(own)]
+    homes = {own + key.removeprefix(own).split(":")[0] for key in graphs}
+    return [*graphs, *(f"{home}:{name}" for home in homes for name in ("counters", "unborn"))]
 
 
 def _copy(database: Database, scenario: str, fork: str) -> bool:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from .database import Call, Database, Row
 from .errors import InvalidInputError
-from .minds import EVER, Held, Past, Since, ask_all, histories, people
+from .minds import EVER, MAX_CHAINS, Held, Past, Since, ask_all, histories, people
 from .names import world_key
 from .seen import SeenEvent, seen_event
+from .world import Order
 
 Chain = tuple[str, ...]
 BEGINNING = Since()
@@ -70,11 +72,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What happened to an entity and to what is believed of it, in order. ``cut``: not from the start."""
+    """What happened to an entity and to what is believed of it, in order. ``cut``: not from the start.
+
+    ``order``: 1 where so many saw it that what they think of each other was not followed.
+    """
 
     entity: str
     steps: tuple[Step, ...]
     cut: bool
+    order: Literal[1, 2] = 2
 
 
 def checked_limit(limit: int) -> int:
@@ -121,26 +127,32 @@ def replay(
 ) -> Replay:
     """The newest ``limit`` events about an entity, and those by which it was seen since.
 
-    Beliefs of order 1 and 2 are followed from the mind's own step of each event, so events of one
-    batch, which share a moment, are told apart. Three round trips; a mind is read once.
+    Beliefs of order 1 and 2 are told apart by the mind's own step of each event, for those of one
+    batch share a moment. Three round trips; a mind is read once.
     """
     [about] = database.read_all([_timeline(scenario, entity, None, Since(), as_of, limit)])
     if not about:
         return Replay(entity, (), cut=False)
     upto = EVER if as_of is None else as_of
-    first, world = about[-1]["seq"], world_key(scenario)
+    first, world = about[-1], world_key(scenario)
     entrances, stays = database.read_all([
-        Call(world, "world/entrances", {"entity": entity, "after": first, "as_of": upto}),
-        Call(world, "world/stays", {"after": first}),
+        Call(world, "world/entrances", {
+            "entity": entity, "at": first["at"], "after": first["seq"], "as_of": upto,
+        }),
+        Call(world, "world/stays", {"ended": first["at"]}),
     ])
     rows = sorted([*about, *entrances], key=lambda row: (row["at"], row["seq"]))
-    changes = _changes_at(rows, _followed(database, scenario, entity, rows, as_of))
+    asked = _followed(rows)
+    order: Literal[1, 2] = 2
+    if sum(len(chains) for chains, _ in asked.values()) > MAX_CHAINS:
+        order, asked = 1, {agent: (chains[:1], since) for agent, (chains, since) in asked.items()}
+    changes = _changes_at(rows, histories(database, scenario, asked, entity, as_of))
     steps = [
-        Step(seen_event(row), _where(stays, row["seq"]), tuple(changes[row["seq"]]))
+        Step(seen_event(row), _where(stays, (row["at"], row["seq"])), tuple(changes[row["seq"]]))
         for row in rows
         if row["kind"] != "enter" or changes[row["seq"]]
     ]
-    return Replay(entity, tuple(steps), cut=_total(about) > len(about))
+    return Replay(entity, tuple(steps), _total(about) > len(about), order)
 
 
 def what_changed(
@@ -181,25 +193,22 @@ def _knows(believed: dict[str, str | None], event: SeenEvent) -> bool:
     return believed.get(event.entity) == event.value
 
 
-def _followed(
-    database: Database, scenario: str, entity: str, rows: list[Row], as_of: int | None
-) -> dict[tuple[Chain, str], Past]:
-    """What the events added to each mind that witnessed one: of itself, and of the others there."""
+def _followed(rows: list[Row]) -> dict[str, tuple[list[Chain], Since]]:
+    """What to follow of each mind that witnessed an event: itself, and what it thinks of the others."""
     begins: dict[str, int] = {}
     others: dict[str, dict[str, None]] = {}
     for row in rows:
         reached = [*row["witnesses"], *filter(None, [row.get("about")])]
-        for agent, step in zip(row["witnesses"], row["steps"], strict=True):
-            begins.setdefault(agent, step - 1)
+        for agent in row["witnesses"]:
+            begins.setdefault(agent, row["at"])
             others.setdefault(agent, {}).update(dict.fromkeys(reached))
-    asked: dict[str, tuple[list[Chain], Since]] = {
+    return {
         agent: (
             [(agent,), *((agent, other) for other in others[agent] if other != agent)],
-            Since(step=begin),
+            Since(at=begin),
         )
         for agent, begin in begins.items()
     }
-    return histories(database, scenario, asked, entity, as_of)
 
 
 def _changes_at(
@@ -222,17 +231,24 @@ def _changes_at(
 
 
 def _changes(past: Past) -> Iterable[Change]:
-    before = None if past.before is None else past.before.value
+    """What was added changes what is held where it is newer than that: one may come late."""
+    current = past.before
     for held in past.added:
+        if current is not None and (held.at, held.step) < (current.at, current.step):
+            continue
+        before = None if current is None else current.value
         if held.value != before:
             yield Change(held.chain, before, held)
-        before = held.value
+        current = held
 
 
-def _where(stays: list[Row], number: int) -> dict[str, tuple[str, ...]]:
+def _where(stays: list[Row], order: Order) -> dict[str, tuple[str, ...]]:
     """Who was in each room just after an event; empty rooms are left out."""
     rooms: dict[str, list[str]] = {}
     for stay in stays:
-        if stay["since"] <= number and (stay["until"] is None or stay["until"] > number):
+        came = (stay["since_at"], stay["since"])
+        if came <= order and (
+            stay["until"] is None or (stay["until_at"], stay["until"]) > order
+        ):
             rooms.setdefault(stay["room"], []).append(stay["agent"])
     return {room: tuple(sorted(agents)) for room, agents in sorted(rooms.items())}

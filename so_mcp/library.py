@@ -88,8 +88,10 @@ def load(memory: Memory, sample: str) -> tuple[scenarios.Scenario, Record]:
     return story, scenarios.play(memory, story)
 
 
-def clear(memory: Memory, confirm: str) -> Cleared:
+def clear(memory: Memory, confirm: str, newest: int | None = None) -> Cleared:
     """Delete everything of a scenario; ``confirm`` is its name, or nothing is done.
+
+    With ``newest`` only if nothing came after that event: it was saved up to there.
 
     Raises `InvalidInputError` that says what would be deleted, and by which call.
     """
@@ -104,6 +106,11 @@ def clear(memory: Memory, confirm: str) -> Cleared:
                 f"confirm: expected the name of the scenario, got {shown(confirm)}. Nothing was "
                 f"deleted. It would delete {cleared}, and cannot be taken back. If that is meant, "
                 f"call reset_scenario(confirm={json.dumps(name, ensure_ascii=False)})."
+            )
+        if newest not in (None, world.seq):
+            raise ConflictError(
+                f"scenario {shown(name)}: its newest event is {world.seq}, not {newest}: others "
+                "recorded meanwhile. Nothing was deleted; begin again."
             )
         keys = [*graphs, *(f"{home}counters" for home in homes)]
         transaction.commit({}, [], first=[("DEL", key) for key in keys])

@@ -16,13 +16,13 @@ from . import history as _history
 from . import library as _library
 from . import plans as _plans
 from . import what_if as _what_if
-from .config import ServerAddress, store_path
+from .config import Config, ServerAddress, store_path
 from .database import Database, supervisor_database
 from .embedded import EmbeddedStore
 from .errors import InvalidInputError
 from .events import Event
 from .forks import SECONDS_TO_LIVE, forked
-from .grants import Grant, grant
+from .keeping import Keeping
 from .library import Cleared, Stored
 from .minds import Held, moment, since_of
 from .names import counters_key, normal_name
@@ -32,12 +32,11 @@ from .questions import Explanation, FalseBelief, Knowers, Questions
 from .recorder import Record, Recorder
 from .scenarios import Scenario
 from .verbs import Verbs, names_of
-from .verify import Difference, verify
 from .vocabulary import Alias, Vocabulary
 from .world import Kind, Policy, RoomKind
 
 
-class Memory(Verbs):
+class Memory(Verbs, Keeping):
     """The memory of one scenario: what happened, and what everyone makes of it.
 
     >>> mem = Memory("support")
@@ -108,38 +107,59 @@ class Memory(Verbs):
     # What they make of it ----------------------------------------------------------------------
 
     def believes(
-        self, chain: str | Sequence[str], entity: str, as_of: int | str | None = None
+        self,
+        chain: str | Sequence[str],
+        entity: str,
+        as_of: int | str | None = None,
+        *,
+        as_recorded: int | None = None,
     ) -> str | None:
         """What a chain of minds believes, outermost first; None when it is unknown.
 
-        ``as_of``: milliseconds since 1970 or ISO 8601 text. Raises `UnknownNameError` for an
-        agent that was never named.
+        ``as_of``: milliseconds since 1970 or ISO 8601 text: the world up to then, by today's log.
+        ``as_recorded``: the number of an event: what was answered when it was the newest. Raises
+        `UnknownNameError` for an agent that was never named.
         """
-        held = self.held(chain, entity, as_of)
+        held = self.held(chain, entity, as_of, as_recorded=as_recorded)
         return None if held is None else held.value
 
     def held(
-        self, chain: str | Sequence[str], entity: str, as_of: int | str | None = None
+        self,
+        chain: str | Sequence[str],
+        entity: str,
+        as_of: int | str | None = None,
+        *,
+        as_recorded: int | None = None,
     ) -> Held | None:
         """`believes` with how it came, from whom and when; None when nothing is held."""
-        return self._questions.held(chain, entity, as_of)
+        with self.as_recorded(as_recorded) as then:
+            return then._questions.held(chain, entity, as_of)  # noqa: SLF001 - one of us
 
     def slip_of_an_entity(self, entity: str) -> str | None:
         """A hint when no event is about ``entity`` but some are about names near it."""
         return self._questions.slip_of_an_entity(normal_name(entity, "entity"))
 
-    def truth(self, entity: str, as_of: int | str | None = None) -> str | None:
+    def truth(
+        self, entity: str, as_of: int | str | None = None, *, as_recorded: int | None = None
+    ) -> str | None:
         """What is so; None when it is unknown."""
-        return self._questions.truth(entity, as_of)
+        with self.as_recorded(as_recorded) as then:
+            return then._questions.truth(entity, as_of)  # noqa: SLF001 - one of us
 
     def explain(
-        self, chain: str | Sequence[str], entity: str, as_of: int | str | None = None
+        self,
+        chain: str | Sequence[str],
+        entity: str,
+        as_of: int | str | None = None,
+        *,
+        as_recorded: int | None = None,
     ) -> Explanation:
         """Why a chain believes it: the event, its witnesses, what each agent missed, a sentence.
 
         For a belief that came by being told also who told whom, back to one who saw it.
         """
-        return self._questions.explain(chain, entity, as_of)
+        with self.as_recorded(as_recorded) as then:
+            return then._questions.explain(chain, entity, as_of)  # noqa: SLF001 - one of us
 
     def false_beliefs(
         self,
@@ -149,16 +169,23 @@ class Memory(Verbs):
         as_of: int | str | None = None,
         *,
         missing: bool = False,
+        as_recorded: int | None = None,
     ) -> list[FalseBelief]:
         """Who is wrong: exactly at ``depth``, or at 1 and 2.
 
         Depth 1 is held against the truth, deeper chains against what the other really believes.
         """
-        return self._questions.false_beliefs(depth, entity, agents, as_of, missing=missing)
+        with self.as_recorded(as_recorded) as then:
+            return then._questions.false_beliefs(  # noqa: SLF001 - one of us
+                depth, entity, agents, as_of, missing=missing
+            )
 
-    def who_knows(self, entity: str, as_of: int | str | None = None) -> Knowers:
+    def who_knows(
+        self, entity: str, as_of: int | str | None = None, *, as_recorded: int | None = None
+    ) -> Knowers:
         """Who is up to date, out of date, unaware; and who is wrong about who is."""
-        return self._questions.who_knows(entity, as_of)
+        with self.as_recorded(as_recorded) as then:
+            return then._questions.who_knows(entity, as_of)  # noqa: SLF001 - one of us
 
     def timeline(
         self,
@@ -294,13 +321,16 @@ class Memory(Verbs):
         return self._questions.entities()
 
     @contextmanager
-    def fork(self) -> Iterator[Memory]:
+    def fork(self) -> Iterator[Self]:
         """A copy of this scenario to try events on; gone when the block ends."""
         with forked(self.database, self.scenario) as name:
-            fork = copy(self)
-            # A scenario in which nothing happened yet has its settings from here alone.
-            fork._open(name, self._asked, SECONDS_TO_LIVE)  # noqa: SLF001 - it is one of us
-            yield fork
+            yield self._opened(name)
+
+    def _opened(self, name: str) -> Self:
+        fork = copy(self)
+        # A scenario in which nothing happened yet has its settings from here alone.
+        fork._open(name, self._asked, SECONDS_TO_LIVE)  # noqa: SLF001 - it is one of us
+        return fork
 
     def what_if(
         self,
@@ -336,12 +366,6 @@ class Memory(Verbs):
         )
 
     # Keeping it --------------------------------------------------------------------------------
-
-    def grant(self, agent: str) -> Grant:
-        """Give an agent a database login that can read its own mind here, and nothing else."""
-        name = normal_name(agent, "agent")
-        name = self._questions.names().aliases.get(("agent", name), name)
-        return grant(self.database, self.store, self.scenario, name)
 
     def alias(self, alias: str, of: str, kind: Kind | None = None) -> Alias:
         """From now on ``alias`` is another name for ``of``, in events and in questions.
@@ -383,13 +407,29 @@ class Memory(Verbs):
         """
         return _library.load(self, name)
 
-    def reset_scenario(self, confirm: str = "") -> Cleared:
-        """Delete this scenario: log, minds, counters and forks. ``confirm`` has to be its name."""
-        return _library.clear(self, confirm)
+    def reset_scenario(self, confirm: str = "", newest: int | None = None) -> Cleared:
+        """Delete this scenario: log, minds, counters and forks. ``confirm`` has to be its name.
 
-    def verify(self) -> list[Difference]:
-        """Compare every mind with a replay of the log; an empty list when all are equal."""
-        return verify(self.database, self.scenario)
+        ``newest``: only if this is the number of its newest event; else `ConflictError`.
+        """
+        return _library.clear(self, confirm, newest)
+
+
+def supervising(config: Config, scenario: str | None = None) -> Memory:
+    """The supervisor's memory, of ``scenario`` or the one that is set; refused to an agent."""
+    if config.agent is not None:
+        raise InvalidInputError(
+            "SO_AGENT is set, so this process is that agent and can only read its own mind. "
+            "Unset it to supervise."
+        )
+    scenario = scenario or config.scenario
+    if config.server is None:
+        return Memory(scenario, path=config.path)
+    server = config.server
+    return Memory(
+        scenario, host=server.host, port=server.port,
+        username=server.username, password=server.password,
+    )
 
 
 def _asked(policy: str | None, rooms: str | None) -> dict[str, str]:

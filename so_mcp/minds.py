@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, Self
 from .database import Call, Database, Row
 from .errors import InvalidInputError
 from .events import milliseconds
-from .names import mind_key, normal_name
+from .names import brief, mind_key, normal_name
 
 MAX_CHAINS = 20_000
+LONGEST_CHAIN = 1_000  # of a chain that is asked; what is answered names all of it
 EVER = 2**53  # beyond every step and every moment
 _STEPS = 2**31  # as milliseconds since 1970 it is 25 January 1970
 
@@ -56,7 +57,10 @@ class Since(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a chain held of an entity until some point, and what was added since, oldest first."""
+    """What a chain held of an entity until some point, and what was added since.
+
+    In the order in which it was added: since a step of the mind, by step; since a time, by time.
+    """
 
     before: Held | None
     added: list[Held]
@@ -70,6 +74,10 @@ def chain_of(agents: str | Sequence[str]) -> tuple[str, ...]:
         raise InvalidInputError(
             f"chain: expected one or more agents, outermost first, got {agents!r}. "
             "Example: ['Billing', 'Maya'] asks what Billing thinks that Maya believes."
+        )
+    if len(agents) > LONGEST_CHAIN:
+        raise InvalidInputError(
+            f"chain: expected at most {LONGEST_CHAIN} agents, got {len(agents)}. Ask a shorter chain."
         )
     chain: list[str] = []
     for position, agent in enumerate(agents):
@@ -100,7 +108,7 @@ def since_of(since: int | str | None) -> Since:
     except InvalidInputError:
         raise InvalidInputError(
             "since: expected a step as a number from 0, or a time such as 2026-11-29T10:00:00Z, "
-            f"got {since!r:.60}."
+            f"got {brief(since)}."
         ) from None
 
 
@@ -194,7 +202,7 @@ def histories(
     ]
     found: dict[tuple[tuple[str, ...], str], Past] = {}
     answers = database.read_all(calls) if calls else []
-    for (chains, _), rows in zip(asked.values(), answers, strict=True):
+    for (mind, (chains, since)), rows in zip(asked.items(), answers, strict=True):
         for row in rows:
             chain = chains[row["chain"]]
             held = Held.from_row(chain, row["entity"], row)
@@ -203,6 +211,10 @@ def histories(
                 past.added.append(held)
             else:
                 found[chain, row["entity"]] = past._replace(before=held)
+        if since.step:  # what came late was added after what is newer than it
+            for (chain, _), past in found.items():
+                if chain[0] == mind:
+                    past.added.sort(key=lambda held: held.step)
     return found
 
 
@@ -236,13 +248,18 @@ def _held(
     }
 
 
-def _by_mind(chains: Sequence[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
-    """Chains by the mind that each is asked of; refused when there are too many."""
-    if len(chains) > MAX_CHAINS:
+def refuse_too_many(chains: int) -> None:
+    """Raise `InvalidInputError` for more chains than are read at once."""
+    if chains > MAX_CHAINS:
         raise InvalidInputError(
-            f"this asks {len(chains)} chains, at most {MAX_CHAINS} are read at once. "
+            f"this asks {chains} chains, at most {MAX_CHAINS} are read at once. "
             "Ask a smaller depth, or name agents."
         )
+
+
+def _by_mind(chains: Sequence[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    """Chains by the mind that each is asked of; refused when there are too many."""
+    refuse_too_many(len(chains))
     by_mind: dict[str, list[tuple[str, ...]]] = {}
     for chain in chains:
         by_mind.setdefault(chain[0], []).append(chain)

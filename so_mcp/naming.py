@@ -6,19 +6,13 @@ copy of the world reads it anew.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from .database import Call, Database, Transaction
-from .errors import ConflictError, InvalidInputError, StoreError, UnknownNameError
-from .forks import keys_of
+from .errors import ConflictError, InvalidInputError, UnknownNameError
 from .names import (
     EPOCH,
-    counters_key,
-    fork_name,
-    mind_key,
-    name_of,
     near_names,
     new_epoch,
     normal_name,
@@ -26,13 +20,11 @@ from .names import (
     world_key,
 )
 from .progress import Progress, silent
+from .rebuild import Remade, Remaking, alias_calls
 from .recorder import Recorder
 from .vocabulary import KINDS, Alias, Vocabulary, aliases_of, read_aliases, renamed
 from .world import Aliases, Kind, World
-from .writes import logged_event
 
-SECONDS_TO_LIVE = 3600  # of the copy that a renamed scenario is made in, if we crash
-_ATTEMPTS = 20
 _A = {"agent": "an agent", "room": "a room", "entity": "an entity"}
 
 
@@ -57,7 +49,7 @@ class Naming:
         self._scenario = scenario
         self._world_key = world_key(scenario)
         self._recorder = recorder
-        self._lifetime = lifetime
+        self.remaking = Remaking(database, scenario, recorder, lifetime)
 
     def vocabulary(self) -> Vocabulary:
         """Every name; of a scenario that does not exist, none."""
@@ -95,7 +87,7 @@ class Naming:
             if (its_kind, alias) in world.aliases:
                 transaction.unwatch()
             else:
-                calls = _alias_calls(self._scenario, {(its_kind, alias): name})
+                calls = alias_calls(self._scenario, {(its_kind, alias): name})
                 transaction.commit({EPOCH: new_epoch()}, calls)
             return Alias(alias, its_kind, name)
 
@@ -106,107 +98,38 @@ class Naming:
     ) -> Renamed:
         """Call an agent, a room or an entity otherwise, everywhere; the old name becomes an alias.
 
-        The log is recorded again, with the new name, in a copy, which then takes the scenario's
-        place in one transaction: whatever crashes, there is the old or the new, whole. Words and
-        values stay as they were. Doing it again changes nothing.
+        The scenario is made anew from its log with the new name, in a copy that then takes its
+        place in one transaction. Words and values stay as they were. Doing it again changes
+        nothing.
         """
         name, to = normal_name(name, "name"), normal_name(to, "to")
-        for _ in range(_ATTEMPTS):
-            world = self._recorder.transact(_look)
+        meant: list[tuple[Kind, str]] = []
+
+        def prepare(world: World) -> Remade | None:
             its_kind, old = _meant(world, name, kind)
+            meant[:] = [(its_kind, old)]
             if old == to:
-                return Renamed(its_kind, name, to, world.seq)
+                return None
             _refuse_taken(world, its_kind, to, old, "to")
             _refuse_two_kinds(world, its_kind, to)
-            fork = fork_name(name_of(self._scenario), secrets.token_hex(8))
-            try:
-                copy = _RenamedCopy(
-                    self._database, self._scenario, fork, world, (its_kind, old, to), self._lifetime
-                )
-                for _ in range(_ATTEMPTS):  # others may have recorded more meanwhile
-                    copy.catch_up(progress)
-                    if self._recorder.transact(copy.take_the_place):
-                        return Renamed(its_kind, old, to, copy.seq)
-                    if copy.outdated:
-                        break
-            finally:
-                self._database.command("DEL", *keys_of(self._database, fork))
-        raise StoreError(
-            f"{shown(name)} could not be renamed: others changed the scenario too often meanwhile. "
-            "Nothing was changed; try again when fewer events come in."
-        )
+            return Remade(
+                lambda log: renamed(log, its_kind, old, to),
+                lambda aliases: _moved(aliases, its_kind, old, to),
+            )
+
+        length = self.remaking.remake(prepare, progress)
+        [(its_kind, old)] = meant
+        return Renamed(its_kind, name if old == to else old, to, length)
 
 
-class _RenamedCopy:
-    """A scenario as it would be if something had been called otherwise from the start."""
-
-    def __init__(
-        self,
-        database: Database,
-        scenario: str,
-        fork: str,
-        world: World,
-        change: tuple[Kind, str, str],
-        lifetime: int | None,
-    ) -> None:
-        """``change``: what is called otherwise, its name, and the new one."""
-        self._database, self._scenario, self._fork = database, scenario, fork
-        self._world, self._lifetime = world, lifetime
-        self._kind, self._old, self._new = change
-        self._recorder = Recorder(database, fork, asdict(world.settings), SECONDS_TO_LIVE)
-        self._epoch = self._recorder.world().epoch
-        self._rooms: set[str] = set()
-        self.seq = 0
-        self.outdated = False
-
-    def catch_up(self, progress: Progress) -> None:
-        """Record what the log holds and the copy does not."""
-        rows = self._database.read(world_key(self._scenario), "world/events", after=self.seq)
-        total = self.seq + len(rows)
-        events = (logged_event(row) for row in rows)
-        for event in renamed(events, self._kind, self._old, self._new, self._rooms):
-            progress(self.seq, total, f"recording again, as {self._new}")
-            self._recorder.repeat(event)
-            self.seq += 1
-
-    def take_the_place(self, transaction: Transaction, world: World) -> bool:
-        """Put the copy in the scenario's place, if it still is a copy of it."""
-        copied = transaction.watch(counters_key(self._fork))
-        self.outdated = world.epoch != self._world.epoch or copied.get(EPOCH) != self._epoch
-        if self.outdated or world.seq != self.seq:
-            transaction.unwatch()
-            return False
-        here, there = (world_key(s).removesuffix("world") for s in (self._scenario, self._fork))
-        moves: list[tuple[str, ...]] = [
-            ("DEL", mind_key(self._scenario, agent)) for agent in world.agents
-        ]
-        # All of the copy is there as long as its counters are: they were made first, and go first.
-        for key in keys_of(self._database, self._fork):
-            place = here + key.removeprefix(there)
-            moves.append(("RENAME", key, place))
-            moves.append(("PERSIST", place) if self._lifetime is None else (
-                "EXPIRE", place, str(self._lifetime)
-            ))
-        calls = _alias_calls(self._scenario, self._aliases(world.aliases))
-        if world.strict:
-            calls.append(Call(world_key(self._scenario), "world/strict", {"strict": True}))
-        transaction.commit({EPOCH: new_epoch()}, calls, first=moves)
-        return True
-
-    def _aliases(self, aliases: Aliases) -> Aliases:
-        """Those there were, and the old name; the new one is an alias no longer if it was one."""
-        old = (self._kind, self._old)
-        moved = {
-            (kind, alias): self._new if (kind, of) == old else of
-            for (kind, alias), of in aliases.items()
-        }
-        moved.pop((self._kind, self._new), None)
-        return {**moved, old: self._new}
-
-
-def _look(transaction: Transaction, world: World) -> World:
-    transaction.unwatch()
-    return world
+def _moved(aliases: Aliases, kind: Kind, old: str, new: str) -> Aliases:
+    """The aliases there were, and the old name; the new one is no alias any longer if it was one."""
+    moved = {
+        (its_kind, alias): new if (its_kind, of) == (kind, old) else of
+        for (its_kind, alias), of in aliases.items()
+    }
+    moved.pop((kind, new), None)
+    return {**moved, (kind, old): new}
 
 
 def _meant(world: World, name: str, kind: Kind | None) -> tuple[Kind, str]:
@@ -252,10 +175,3 @@ def _refuse_two_kinds(world: World, kind: Kind, to: str) -> None:
             f"to: {shown(to)} is the name of {_A[other]}, and what lies in it could not be told "
             f"from what lies in {_A[kind]} of that name. Give another name."
         )
-
-
-def _alias_calls(scenario: str, aliases: Aliases) -> list[Call]:
-    return [
-        Call(world_key(scenario), f"world/alias_{kind}", {"alias": alias, "name": name})
-        for (kind, alias), name in aliases.items()
-    ]

@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, pairwise
+from itertools import count
 from typing import Any, NamedTuple
 
 from .database import Call, Conflict, Database, Transaction, Turn
@@ -27,19 +27,21 @@ from .errors import (
     StoreError,
 )
 from .events import Event, LoggedEvent, check_events
+from .log import log_calls, log_of
 from .names import EPOCH, counters_key, mind_key, name_of, new_epoch, shown, turn_key, world_key
+from .placing import place, place_late, refuse_another, rewrites
 from .progress import Progress, silent
+from .projection import changed, project, tables
+from .reading import AT, MIND, SEQ, counters_of, read_world
+from .rewrite import difference, rewriting
 from .route import Routed, route
-from .vocabulary import NewNames, canonical, near_to, new_names, read_aliases, refuse_new
-from .world import Changes, Location, Settings, Stay, Truth, World, advance
+from .vocabulary import NewNames, canonical, near_to, new_names
+from .world import Changes, Settings, World, advance
 from .writes import event_calls, logged_event
 
 PIECE = 32  # events; queries of one MULTI hold up everybody else
 _CONFLICTS_BEFORE_A_TURN = 5
 _PATIENCE = 30.0  # seconds
-_CLOCKS_APART = 60_000  # ms
-_SEQ, _AT = "seq", "at"
-_MIND = "mind:"
 
 
 @dataclass(slots=True)
@@ -108,7 +110,6 @@ class Recorder:
         checked = check_events(events)
         record = Record()
         now = time.time_ns() // 1_000_000
-        self._refuse_the_past(checked)
         if len(checked) > PIECE:
             self._rehearse(checked, now)
         for start in range(0, len(checked), PIECE):
@@ -128,7 +129,7 @@ class Recorder:
     def world(self) -> World:
         """The world as it is, made if there was none; raises `ConflictError` for other settings."""
         self._world = None
-        return self._retrying(self._current_world)
+        return self.retrying(self._current_world)
 
     def repeat(self, event: LoggedEvent) -> None:
         """Record the next event of another log, as it stands there."""
@@ -141,29 +142,24 @@ class Recorder:
 
         What it commits has to come with another `EPOCH`. A scenario that does not exist is empty.
         """
-        return self._retrying(lambda t: attempt(t, self._current_world(t, create=create)))
-
-    def _refuse_the_past(self, events: Sequence[LoggedEvent]) -> None:
-        dated = [(index, event) for index, event in enumerate(events) if event.at >= 0]
-        for (_, before), (index, event) in pairwise(dated):
-            if event.at < before.at:
-                raise InvalidEventError(
-                    f"events[{index}].happened_at: expected a time at or after that of the event "
-                    f"before it ({before.at}), got {event.at}. Give events in the order in which "
-                    "they happened."
-                )
+        return self.retrying(lambda t: attempt(t, self._current_world(t, create=create)))
 
     def _rehearse(self, events: Sequence[LoggedEvent], now: int) -> None:
         """Fold a batch of several pieces into a copy of the world: of a wrong one none is written."""
 
         def rehearse(transaction: Transaction) -> None:
             world = self._current_world(transaction).copy()
-            earlier = self._recorded_under(transaction, events)
+            earlier = self._recorded_under(transaction, events, world)
+            if rewrites(events, world, earlier, now):
+                log = self._log(transaction)
+                transaction.unwatch()
+                place_late(events, 0, world, log, earlier, now)
+                return
             transaction.unwatch()
             for _ in self._folded(events, 0, world, earlier, now):
                 pass
 
-        self._retrying(rehearse)
+        self.retrying(rehearse)
 
     def _record_piece(
         self, events: Sequence[LoggedEvent], start: int, now: int, record: Record
@@ -172,7 +168,11 @@ class Recorder:
 
         def attempt(transaction: Transaction) -> None:
             world = self._current_world(transaction)
-            earlier = self._recorded_under(transaction, piece)
+            earlier = self._recorded_under(transaction, piece, world)
+            if rewrites(piece, world, earlier, now):
+                self._rewrite(transaction, world, piece, start if len(events) > 1 else None, now,
+                              earlier, record)
+                return
             self._world = None  # not current again before the commit has succeeded
             recorded: list[Recorded] = []
             new: NewNames = {}
@@ -193,9 +193,9 @@ class Recorder:
                 calls += event_calls(
                     self._scenario, step.recorded.event, world, step.changes, step.routed, made
                 )
-                counters.update({_MIND + a: world.agents[a] for a in step.routed.witnesses})
+                counters.update({MIND + a: world.agents[a] for a in step.routed.witnesses})
             if calls:
-                counters |= {_SEQ: world.seq, _AT: world.at}
+                counters |= {SEQ: world.seq, AT: world.at}
                 transaction.commit(counters, calls, lifetimes)
             else:
                 transaction.unwatch()
@@ -203,7 +203,52 @@ class Recorder:
             record.events += recorded
             record.note(new, world)
 
-        self._retrying(attempt)
+        self.retrying(attempt)
+
+    def _log(self, transaction: Transaction) -> list[LoggedEvent]:
+        return log_of(transaction.read_all(log_calls(self._scenario)))
+
+    def _rewrite(
+        self,
+        transaction: Transaction,
+        world: World,
+        events: Sequence[LoggedEvent],
+        start: int | None,
+        now: int,
+        earlier: dict[str, LoggedEvent],
+        record: Record,
+    ) -> None:
+        """Record events of which some change what came before: it is projected again.
+
+        Read is the whole log, written only what differs.
+        """
+        log = self._log(transaction)
+        placed, new, after = place_late(events, start, world, log, earlier, now)
+        before = project(log, world.settings)
+        added = [event for event, again in placed if not again]
+        self._world = None
+        if added:
+            touched = changed(before, after)
+            differs = difference(tables(after, touched), tables(before, touched))
+            writes = rewriting(self._scenario, differs, after, added)
+            minds = [mind_key(self._scenario, a) for a in after.world.agents.keys() - before.world.agents]
+            missing = transaction.missing(sorted(minds))
+            calls = [Call(key, "mind/create", {}) for key in missing]
+            counters = dict.fromkeys(counters_of(before.world), 0) | counters_of(after.world)
+            lifetimes = None if self._lifetime is None else dict.fromkeys(
+                [*missing, *(key for _, key in writes.first)], self._lifetime
+            )
+            transaction.commit(counters, calls + writes.calls, lifetimes, writes.first)
+            self._world = replace(
+                after.world, aliases=world.aliases, strict=world.strict, epoch=world.epoch
+            )
+        else:
+            transaction.unwatch()
+        for event, again in placed:
+            seen = after.events.get(event.seq)
+            witnesses = () if again or seen is None else seen.routed.witnesses
+            record.events.append(Recorded(event, witnesses, again))
+        record.note(new, after.world)
 
     def _folded(
         self,
@@ -222,10 +267,10 @@ class Recorder:
             try:
                 again = earlier.get(event.id) if event.id is not None else None
                 if again is not None:
-                    _refuse_another(canonical(event, world), again)
+                    refuse_another(canonical(event, world), again)
                     yield _Step(Recorded(again, (), again=True))
                     continue
-                placed = _placed(event, world, now)
+                placed = place(event, world, now)
                 new = new_names(placed, world)
                 changes = advance(world, placed)
             except (ConflictError, InvalidEventError) as error:
@@ -239,7 +284,7 @@ class Recorder:
                 earlier[placed.id] = placed
             yield _Step(Recorded(placed, routed.witnesses), changes, routed, new)
 
-    def _retrying[T](self, attempt: Callable[[Transaction], T]) -> T:
+    def retrying[T](self, attempt: Callable[[Transaction], T]) -> T:
         """Run an attempt until nobody interferes; one that keeps losing takes a turn of its own."""
         lost, turn = False, Turn(turn_key(self._scenario))
         deadline = time.monotonic() + _PATIENCE
@@ -264,18 +309,21 @@ class Recorder:
         )
 
     def _recorded_under(
-        self, transaction: Transaction, events: Sequence[LoggedEvent]
+        self, transaction: Transaction, events: Sequence[LoggedEvent], world: World
     ) -> dict[str, LoggedEvent]:
-        """Those events of the log that have the id of one of these."""
-        ids = [event.id for event in events if event.id is not None]
+        """Those lines of the log that have the id of one of these."""
+        ids = {event.id for event in events if event.id is not None}
         if not ids:
             return {}
-        [rows] = transaction.read_all([Call(self._world_key, "world/events_by_id", {"ids": ids})])
-        return {row["id"]: logged_event(row) for row in rows}
+        calls = [Call(self._world_key, "world/events_by_id", {"ids": sorted(ids)})]
+        if world.voids:
+            calls += log_calls(self._scenario)[1:]
+        answers = transaction.read_all(calls)
+        return {row["id"]: logged_event(row) for rows in answers for row in rows if row["id"] in ids}
 
     def _current_world(self, transaction: Transaction, *, create: bool = True) -> World:
         copy = self._world
-        if copy is not None and transaction.watch_for(_SEQ, EPOCH) == [
+        if copy is not None and transaction.watch_for(SEQ, EPOCH) == [
             str(copy.seq), str(copy.epoch)
         ]:
             return copy
@@ -285,7 +333,7 @@ class Recorder:
         if not counters:
             self._create(transaction)
             counters = transaction.watch()
-        self._world = self._read_world(transaction, counters)
+        self._world = read_world(transaction, self._scenario, counters, self._asked)
         return self._world
 
     def _create(self, transaction: Transaction) -> None:
@@ -300,75 +348,4 @@ class Recorder:
         }))
         made = (self._counters_key, self._world_key)  # in this order they go, before any mind
         lifetimes = None if self._lifetime is None else dict.fromkeys(made, self._lifetime)
-        transaction.commit({_SEQ: 0, EPOCH: new_epoch()}, calls, lifetimes)
-
-    def _read_world(self, transaction: Transaction, counters: Mapping[str, int]) -> World:
-        names = ("scenario", "agents", "rooms", "entities", "aliases", "presence", "departures",
-                 "locations")
-        calls = [Call(self._world_key, f"world/{name}", {}) for name in names]
-        calls.append(Call(self._world_key, "world/truths", {"entity": None}))
-        scenario, agents, rooms, entities, aliases, presence, departures, locations, truths = (
-            transaction.read_all(calls)
-        )
-        if not counters or transaction.watch() != counters:
-            transaction.unwatch()
-            raise Conflict  # it was changed while it was read, so the parts may not fit together
-        [row] = scenario
-        settings = Settings(row["policy"], row["rooms"])
-        for what, asked in self._asked.items():
-            if getattr(settings, what) != asked:
-                raise ConflictError(
-                    f"scenario {shown(self._scenario)}: its {what} is "
-                    f"'{getattr(settings, what)}' since it was made, and '{asked}' was asked for. "
-                    "Leave the settings out, or use a new name."
-                )
-        world = World(settings, chapter=row["chapter"], chapter_since=row["chapter_since"] or 0,
-                      aliases=read_aliases(aliases), strict=row["strict"],
-                      seq=counters[_SEQ], at=counters.get(_AT, 0), epoch=counters.get(EPOCH, 0))
-        world.agents = {row["name"]: counters.get(_MIND + row["name"], 0) for row in agents}
-        world.rooms = {row["name"]: row["kind"] for row in rooms}
-        world.entities = {row["name"]: None for row in entities}
-        world.present = {room: {} for room in world.rooms}
-        for row in presence:
-            stay = Stay(row["agent"], row["room"], row["since"], since_at=row["since_at"])
-            world.present[stay.room][stay.agent] = stay
-        for row in departures:
-            if world.chapter is not None and row["agent"] not in world.present[world.chapter]:
-                world.exits[row["agent"]] = row["until"]
-        world.locations = {row["entity"]: Location(row["name"], row["is_room"]) for row in locations}
-        world.truths = {row["entity"]: Truth(row["value"], row["at"], row["seq"]) for row in truths}
-        return world
-
-
-def _refuse_another(event: LoggedEvent, earlier: LoggedEvent) -> None:
-    """Raise `ConflictError` when an id was recorded before with something else."""
-    same = replace(event, seq=earlier.seq, at=earlier.at if event.at < 0 else event.at)
-    if same == earlier:
-        return
-    different = next(
-        name for name in LoggedEvent.__slots__ if getattr(same, name) != getattr(earlier, name)
-    )
-    raise ConflictError(
-        f"id: {shown(str(event.id))} was recorded before with another {different} "
-        f"({getattr(earlier, different)!r}, now {getattr(same, different)!r}). "
-        "Give a new event a new id."
-    )
-
-
-def _placed(event: LoggedEvent, world: World, now: int) -> LoggedEvent:
-    """Give an event its names and its place: after all that is recorded."""
-    event = canonical(event, world)
-    if world.strict and (new := new_names(event, world)):
-        refuse_new(new, world)
-    if 0 <= event.at < world.at:
-        raise InvalidEventError(
-            f"happened_at: expected a time at or after that of the newest event ({world.at}), got "
-            f"{event.at}. Events are recorded in the order in which they happened."
-        )
-    if event.at < 0 and world.at > now + _CLOCKS_APART:
-        raise InvalidEventError(
-            f"happened_at: is missing, and the newest event ({world.at}) lies in the future, so the "
-            "time of recording would not come after it. Give the event its own time."
-        )
-    # A clock that was set back must not put an event before those it came after.
-    return replace(event, seq=world.seq + 1, at=event.at if event.at >= 0 else max(now, world.at))
+        transaction.commit({SEQ: 0, EPOCH: new_epoch()}, calls, lifetimes)

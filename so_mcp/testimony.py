@@ -17,8 +17,10 @@ from .database import Call, Database
 from .minds import EVER, Held, Since, histories
 from .names import world_key
 from .seen import SeenEvent, seen_event
+from .world import Order
 
 _FIRST_HAND = ("saw", "said", "announced")
+_NEVER = (EVER, 0)
 
 
 class Telling(NamedTuple):
@@ -27,6 +29,12 @@ class Telling(NamedTuple):
     speaker: str
     hearer: str
     number: int
+    at: int = 0
+
+    @property
+    def order(self) -> Order:
+        """(at, number): one recorded late comes before what came after it."""
+        return self.at, self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,35 +62,36 @@ def trail_of(database: Database, scenario: str, held: Held, event: SeenEvent) ->
         return None
     world, about = world_key(scenario), {"entity": held.entity, "value": held.value}
     rows, [was_so] = database.read_all([
-        Call(world, "world/tellings", {**about, "upto": event.number}),
-        Call(world, "world/was_so", {**about, "before": event.number}),
+        Call(world, "world/tellings", {**about, "at": event.at, "upto": event.number}),
+        Call(world, "world/was_so", {**about, "at": event.at, "before": event.number}),
     ])
-    tellings = [Telling(row["speaker"], row["hearer"], row["seq"]) for row in rows]
+    tellings = [Telling(row["speaker"], row["hearer"], row["seq"], row["at"]) for row in rows]
+    told_at = (event.at, event.number)
     believer = held.chain[0]
     tellers = {telling.speaker for telling in tellings} | {believer}
     seen = _first_sights(database, scenario, sorted(tellers), held)
-    numbers = {agent: sight.number for agent, sight in seen.items()}
+    saw = {agent: (sight.at, sight.number) for agent, sight in seen.items()}
     if believer == event.actor:  # what it told others: traced to how it knew itself
-        if numbers.get(believer, EVER) < event.number:
+        if saw.get(believer, _NEVER) < told_at:
             return Trail((believer,), (), seen[believer], was_so["was_so"])
-        last = [t for t in tellings if t.hearer == believer and t.number < event.number]
+        last = [t for t in tellings if t.hearer == believer and t.order < told_at]
     else:
         last = [t for t in tellings if t.hearer == believer and t.number == event.number]
-    path = shortest(last, tellings, numbers)
+    path = shortest(last, tellings, saw)
     if not path:
         return Trail((believer,), (), None, was_so["was_so"])
     first = path[0]
-    saw = seen[first.speaker] if numbers.get(first.speaker, EVER) < first.number else None
+    sight = seen[first.speaker] if saw.get(first.speaker, _NEVER) < first.order else None
     agents = (*(telling.speaker for telling in path), believer)
-    return Trail(agents, tuple(telling.number for telling in path), saw, was_so["was_so"])
+    return Trail(agents, tuple(telling.number for telling in path), sight, was_so["was_so"])
 
 
 def shortest(
-    last: Sequence[Telling], tellings: Sequence[Telling], saw: Mapping[str, int]
+    last: Sequence[Telling], tellings: Sequence[Telling], saw: Mapping[str, Order]
 ) -> list[Telling]:
     """The shortest path of tellings, each later than the one before, that ends with one of ``last``.
 
-    It begins with one who had seen it before telling it (``saw``: by which event); where none did,
+    It begins with one who had seen it before telling it (``saw``: where in the order); where none did,
     with the earliest telling that it can have come from. Empty when ``last`` is.
     """
     to: dict[str, list[Telling]] = {}
@@ -93,13 +102,13 @@ def shortest(
     start = None
     while queue:
         telling = queue.popleft()
-        if saw.get(telling.speaker, EVER) < telling.number:
+        if saw.get(telling.speaker, _NEVER) < telling.order:
             start = telling
             break
-        if start is None or telling.number < start.number:
+        if start is None or telling.order < start.order:
             start = telling
         for earlier in to.get(telling.speaker, ()):
-            if earlier.number < telling.number and earlier not in after:
+            if earlier.order < telling.order and earlier not in after:
                 after[earlier] = telling
                 queue.append(earlier)
     path = []

@@ -65,6 +65,13 @@ class Verbs(ABC):
         """A declaration to every agent named so far: nobody is left mistaken about anybody."""
         return self._one("announce", speaker=speaker, entity=entity, value=value, **fields)
 
+    def void(self, event: int | str, **fields: Any) -> Record:
+        """An event, by its number or its id, was recorded by mistake: it never happened.
+
+        Every mind is projected without it. Voiding the event that voids takes that back.
+        """
+        return self._one("void", event=event, **fields)
+
     def _one(self, kind: str, **fields: Any) -> Record:
         keep_null = {"value"} if kind in ("state", "say") else set()
         given = {k: v for k, v in fields.items() if v is not None or k in keep_null}

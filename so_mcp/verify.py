@@ -1,7 +1,7 @@
-"""The database against a replay of the log: the specification's property 3, as a check to run.
+"""The database against a replay of the log, and the mending of what differs (property 3).
 
-The log is the truth and a mind is a projection of it, so folding the log from the start through
-the same pure functions must give exactly what the minds hold, and who witnessed what.
+The log is the truth and everything else a projection of it, so folding it from the start must give
+exactly what the world and the minds hold.
 """
 
 from __future__ import annotations
@@ -11,115 +11,164 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .database import Call, Database, Row
+from .database import Call, Database, Transaction
 from .errors import UnknownNameError
 from .events import LoggedEvent
-from .names import mind_key, shown, world_key
-from .route import route
-from .world import Settings, World, advance
-from .writes import belief_row, logged_event
+from .log import log_calls, log_of
+from .names import EPOCH, mind_key, new_epoch, shown, world_key
+from .projection import (
+    BELIEF,
+    Projection,
+    Tables,
+    belief_key,
+    in_order,
+    project,
+    replaced,
+    tables,
+)
+from .projection import Row as BeliefRow
+from .reading import counters_of
+from .recorder import Recorder
+from .rewrite import difference, rewriting
+from .world import Settings
+
+_WORLD: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    # what verify compares: the query, its parameters, and the columns of a row
+    "agent": ("world/agents", {}, ("name",)),
+    "room": ("world/rooms", {}, ("name", "kind")),
+    "entity": ("world/entities", {}, ("name",)),
+    "located": ("world/locations", {}, ("entity", "name", "is_room")),
+    "truth": ("world/truths", {"entity": None}, ("entity", "seq")),
+    "stay": ("world/stays", {"ended": 0},
+             ("agent", "room", "since", "since_at", "until", "until_at")),
+    "told": ("world/told_by", {}, ("seq", "speaker", "listener", "trusted")),
+    "witnessed": ("world/witnessed", {}, ("seq", "agent", "step")),
+}
+_COLUMNS = {**{table: columns for table, (_, _, columns) in _WORLD.items()},
+            "chapter": ("place", "at", "since"), "void": ("seq",), "belief": BELIEF}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """What is not as the log has it.
 
-    ``what``: a belief (or, of the world, who witnessed an event) is "lost" or "extra"; a belief is
-    "closed" though no newer one covers it, so that reads miss it; or an event is "missing" from
-    the log. ``agent`` is None for the log itself.
+    ``what``: a belief, or something of the world such as who witnessed an event, is "lost" or
+    "extra"; a belief is "closed" though no newer one covers it, so that reads miss it; or an event
+    is "missing" from the log, which nothing can mend. ``agent`` is None for the world.
     """
 
     agent: str | None
     what: str
-    belief: dict[str, Any]
+    of: str
+    row: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """What a log gives: the beliefs of every mind, and who witnessed what as which of its steps."""
+class _Found:
+    """A scenario as it is at one moment."""
 
-    minds: dict[str, list[dict[str, Any]]]
-    witnessed: list[dict[str, Any]]
-
-
-def replay(events: list[LoggedEvent], settings: Settings) -> Replay:
-    """Fold a log, in the order of (at, seq)."""
-    world = World(settings)
-    found = Replay({}, [])
-    for event in events:
-        changes = advance(world, event)
-        found.minds.update({agent: [] for agent in changes.agents})
-        routed = route(event, world, changes)
-        for agent in routed.witnesses:
-            world.agents[agent] += 1
-            found.witnessed.append({"seq": event.seq, "agent": agent, "step": world.agents[agent]})
-        for belief in routed.beliefs:
-            step = world.agents[belief.mind]
-            found.minds[belief.mind].append(belief_row(belief, event, step, routed.witnesses))
-    return found
+    log: list[LoggedEvent]
+    settings: Settings
+    tables: Tables
+    closed: list[tuple[str, BeliefRow]]  # off the frontier, and nothing covers them
 
 
 def verify(database: Database, scenario: str) -> list[Difference]:
     """Compare a scenario, at one moment, with a replay of its log; an empty list is all well."""
+    found = _found(database, scenario)
+    return list(_differences(found, project(found.log, found.settings)))
+
+
+def repair(
+    database: Database, scenario: str, recorder: Recorder, agent: str | None = None
+) -> list[Difference]:
+    """Make the scenario, or one agent's mind alone, what its log says; what differed before.
+
+    One transaction. What is missing from the log itself cannot be mended, and is returned too.
+    """
+
+    def attempt(transaction: Transaction) -> list[Difference]:
+        counters = dict.fromkeys(transaction.watch(), 0)
+        found = _found(database, scenario)
+        projection = project(found.log, found.settings)
+        differences = [
+            d for d in _differences(found, projection) if agent is None or d.agent == agent
+        ]
+        if not differences:
+            transaction.unwatch()
+            return []
+        differs = difference(tables(projection), found.tables)
+        for mind, row in found.closed:  # not opened one by one: the mind is made anew
+            differs.extra.setdefault(("belief", mind), Counter([row]))
+        if agent is not None:
+            for side in differs:
+                for table in [table for table in side if table[1] != agent]:
+                    del side[table]
+        writes = rewriting(scenario, differs, projection)
+        counters |= counters_of(projection.world) | {EPOCH: new_epoch()}
+        transaction.commit(counters, writes.calls, first=writes.first)
+        return differences
+
+    return recorder.retrying(attempt)
+
+
+def _found(database: Database, scenario: str) -> _Found:
     key = world_key(scenario)
-    agents = [row["name"] for row in database.read(key, "world/agents")]
-    settings, rows, witnessed, *minds = database.read_together([
-        Call(key, "world/scenario", {}),
-        Call(key, "world/events", {"after": 0}),
-        Call(key, "world/witnessed", {}),
-        *(Call(mind_key(scenario, agent), "mind/contents", {}) for agent in agents),
-    ])
-    if not settings:
-        raise UnknownNameError(f"scenario: there is none called {shown(scenario)} in this store.")
-    chosen = Settings(settings[0]["policy"], settings[0]["rooms"])
-    expected = replay([logged_event(row) for row in rows], chosen)
-    held = dict(zip(agents, minds, strict=True))
-    differences = [
-        Difference(None, "missing", {"seq": seq})
-        for seq in sorted(set(range(1, len(rows) + 1)) ^ {row["seq"] for row in rows})
-    ]
-    differences += _compared(None, expected.witnessed, witnessed)
-    for agent in expected.minds | held:
-        beliefs = held.get(agent, [])
-        active = [row.pop("active") for row in beliefs]
-        differences += _compared(agent, expected.minds.get(agent, []), beliefs)
-        differences += [Difference(agent, "closed", row) for row in _hidden(beliefs, active)]
-    return differences
+    agents: list[str] = []
+    while True:  # until nobody was named between the two reads
+        minds = [mind_key(scenario, agent) for agent in agents]
+        settings, *answers = database.read_together([
+            Call(key, "world/scenario", {}),
+            *log_calls(scenario),
+            *(Call(key, query, params) for query, params, _ in _WORLD.values()),
+            *(Call(mind, "mind/contents", {}) for mind in minds),
+        ])
+        if not settings:
+            raise UnknownNameError(f"scenario: there is none called {shown(scenario)} in this store.")
+        log, answers = answers[:2], answers[2:]
+        world = dict(zip(_WORLD, answers, strict=False))
+        named = [name for event in log_of(log) for name in event.named_agents()]
+        known = list(dict.fromkeys([*(row["name"] for row in world["agent"]), *named]))
+        if known == agents:
+            break
+        agents = known
+    [row] = settings
+    found: Tables = {
+        (table, None): Counter(tuple(r[name] for name in _WORLD[table][2]) for r in rows)
+        for table, rows in world.items()
+    }
+    found["void", None] = Counter((r["seq"],) for r in log[1])
+    chapter = (row["chapter"], row["chapter_at"], row["chapter_since"])
+    found["chapter", None] = Counter([] if row["chapter"] is None else [chapter])
+    closed = []
+    for agent, rows in zip(agents, answers[len(_WORLD):], strict=True):
+        found["belief", agent] = Counter(belief_key(r) for r in rows)
+        closed += [(agent, belief_key(r)) for r in rows if not r["active"]]
+    chosen = Settings(row["policy"], row["rooms"])
+    return _Found(log_of(log), chosen, found, _wrongly(closed, found))
 
 
-def _hidden(beliefs: list[Row], active: list[bool]) -> Iterator[Row]:
-    """Beliefs that were closed though no newer one covers them."""
-    newest_first: dict[str, list[Row]] = {}
-    for row in sorted(beliefs, key=lambda row: (row["at"], row["step"]), reverse=True):
-        newest_first.setdefault(row["entity"], []).append(row)
-    for row, on_frontier in zip(beliefs, active, strict=True):
-        if not on_frontier and not any(_covers(n, row) for n in newest_first[row["entity"]]):
-            yield row
+def _wrongly(
+    closed: list[tuple[str, BeliefRow]], found: Tables
+) -> list[tuple[str, BeliefRow]]:
+    """Of the beliefs that are closed, those that no newer one covers."""
+    frontier: dict[str, set[BeliefRow]] = {}
+    for mind in {mind for mind, _ in closed}:
+        rows = in_order(found["belief", mind])
+        newer = replaced(rows)
+        frontier[mind] = {row for row, by in zip(rows, newer, strict=True) if by is None}
+    return [(mind, row) for mind, row in closed if row in frontier[mind]]
 
 
-def _compared(agent: str | None, expected: list[Row], found: list[Row]) -> Iterator[Difference]:
-    for what, one, other in (("lost", expected, found), ("extra", found, expected)):
-        left = Counter(map(_key, other))
-        for row in one:
-            if left[_key(row)]:
-                left[_key(row)] -= 1
-            else:
-                yield Difference(agent, what, row)
-
-
-def _key(row: Row) -> str:
-    return repr(sorted(row.items()))
-
-
-def _covers(newer: Row, older: Row) -> bool:
-    """Whether a belief is newer than another and answers every chain that the other answers."""
-    return (
-        newer["entity"] == older["entity"]
-        and (newer["at"], newer["step"]) > (older["at"], older["step"])
-        and newer["min_depth"] <= older["min_depth"]
-        and (newer["max_depth"] is None
-             or (older["max_depth"] is not None and newer["max_depth"] >= older["max_depth"]))
-        and set(older["members"]) <= set(newer["members"])
-        and (newer["about"] == older["about"]
-             or (newer["about"] is None and older["about"] in newer["members"]))
-    )
+def _differences(found: _Found, projection: Projection) -> Iterator[Difference]:
+    numbers = {event.seq for event in found.log}
+    for seq in sorted(set(range(1, max(numbers, default=0) + 1)) - numbers):
+        yield Difference(None, "missing", "event", {"seq": seq})
+    differs = difference(tables(projection), found.tables)
+    for what, side in (("lost", differs.lost), ("extra", differs.extra)):
+        for (table, mind), rows in side.items():
+            for row in rows.elements():
+                columns = dict(zip(_COLUMNS[table], row, strict=True))
+                yield Difference(mind, what, table, columns)
+    for mind, row in found.closed:
+        yield Difference(mind, "closed", "belief", dict(zip(BELIEF, row, strict=True)))

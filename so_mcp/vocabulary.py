@@ -7,7 +7,7 @@ only: an alias is replaced before an event is recorded. Pure functions; `naming`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -152,21 +152,19 @@ def near_to(name: str, kind: Kind, new: NewNames, world: World) -> list[str]:
     return near_names(name, known + aliases_of(kind, world.aliases))
 
 
-def renamed(
-    events: Iterable[LoggedEvent], kind: Kind, name: str, to: str, rooms: set[str]
-) -> Iterator[LoggedEvent]:
-    """A log, in order, with one name in place of another. Values and words stay as they were.
-
-    ``rooms``: those that the events before named; those that these name are added.
-    """
-    for event in events:
+def renamed(log: Iterable[LoggedEvent], kind: Kind, name: str, to: str) -> list[LoggedEvent]:
+    """A log with one name in place of another. Values and words stay as they were."""
+    rooms: set[str] = set()  # named before an event: what lies in one is in no container
+    found = []
+    for event in sorted(log, key=lambda event: event.order):
         if event.room is not None:
             rooms.add(event.room)
-        yield _translated(
+        found.append(_translated(
             event,
             lambda its_kind, its: to if (its_kind, its) == (kind, name) else its,
             event.located_in in rooms,
-        )
+        ))
+    return sorted(found, key=lambda event: event.seq)
 
 
 def _translated(

@@ -18,6 +18,7 @@ Policy = Literal["credulous", "exit-order"]
 RoomKind = Literal["channel", "place"]
 Kind = Literal["agent", "room", "entity"]  # of what a name names
 Aliases = dict[tuple[Kind, str], str]  # what another name for something means
+Order = tuple[int, int]  # in the order of events: (at, seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Truth(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """One agent's time in one room, in ``seq``: half open, and open-ended while it lasts."""
+    """One agent's time in one room, by the ``seq`` of the events: open-ended while it lasts."""
 
     agent: str
     room: str
@@ -71,13 +72,14 @@ class World:
     truths: dict[str, Truth] = field(default_factory=dict)
     locations: dict[str, Location] = field(default_factory=dict)
     chapter: str | None = None  # the place in which the current chapter plays
-    chapter_since: int = 0
-    exits: dict[str, int] = field(default_factory=dict)  # who left the chapter's place, and when
+    chapter_since: Order = (0, 0)
+    exits: dict[str, Order] = field(default_factory=dict)  # who left the chapter's place, and when
     aliases: Aliases = field(default_factory=dict)
     strict: bool = False  # whether an event may name only what is known
     seq: int = 0
     at: int = 0
     epoch: int = 0  # another number after every change that is not an event
+    voids: int = 0  # how many events of the log are void
 
     def names(self, kind: Kind) -> dict[str, Any]:
         """What is known of a kind, in the order of naming."""
@@ -126,8 +128,7 @@ def advance(world: World, event: LoggedEvent) -> Changes:
 
     Raises `ConflictError` when a room is entered as a place but is known as a channel.
     """
-    changes = Changes()
-    _name_all(world, event, changes)
+    changes = name_all(world, event)
     if event.kind == "enter":
         _enter(world, event, changes)
     elif event.kind == "exit":
@@ -139,11 +140,13 @@ def advance(world: World, event: LoggedEvent) -> Changes:
         if event.located_in is not None:
             is_room = event.located_in in world.rooms
             changes.located = world.locations[event.entity] = Location(event.located_in, is_room)
-    world.seq, world.at = event.seq, event.at
+    world.seq, world.at = max(world.seq, event.seq), max(world.at, event.at)
     return changes
 
 
-def _name_all(world: World, event: LoggedEvent, changes: Changes) -> None:
+def name_all(world: World, event: LoggedEvent) -> Changes:
+    """Make known what ``event`` names, and say what of it is new. Raises as `advance` does."""
+    changes = Changes()
     for agent in event.named_agents():
         if agent not in world.agents:
             world.agents[agent] = 0
@@ -164,6 +167,7 @@ def _name_all(world: World, event: LoggedEvent, changes: Changes) -> None:
         if entity is not None and entity not in world.entities:
             world.entities[entity] = None
             changes.entities.append(entity)
+    return changes
 
 
 def _enter(world: World, event: LoggedEvent, changes: Changes) -> None:
@@ -171,7 +175,7 @@ def _enter(world: World, event: LoggedEvent, changes: Changes) -> None:
     assert room is not None  # noqa: S101 - check_events requires it
     if world.rooms[room] == "place":
         if not world.present[room]:
-            world.chapter, world.chapter_since, world.exits = room, event.seq, {}
+            world.chapter, world.chapter_since, world.exits = room, (event.at, event.seq), {}
             changes.chapter = True
         for agent in event.agents:
             for other in world.rooms_of(agent):
@@ -191,4 +195,4 @@ def _leave(world: World, agent: str, room: str, event: LoggedEvent, changes: Cha
     if stay is not None:
         changes.left.append(stay._replace(until=event.seq, until_at=event.at))
         if room == world.chapter:
-            world.exits[agent] = event.seq
+            world.exits[agent] = (event.at, event.seq)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 from zlib import crc32
 
@@ -11,8 +11,9 @@ from .database import Call, Row
 from .events import LoggedEvent
 from .names import mind_key, world_key
 from .route import Belief, Routed
-from .world import Changes, World
+from .world import Changes, Location, Stay, World
 
+LINE = tuple(name for name in LoggedEvent.__slots__ if name != "aim")  # what the log keeps
 SETTLE_EVERY = 32  # events; reads look at no more than this many beliefs beyond the frontier
 
 
@@ -36,27 +37,16 @@ def event_calls(
         for name, kind in changes.rooms
     ]
     calls += [Call(here, "world/name_entity", {"name": name}) for name in changes.entities]
-    calls.append(_log(here, event, world, routed.witnesses))
+    witnesses = [[agent, world.agents[agent]] for agent in routed.witnesses]
+    calls.append(log_call(here, event, witnesses))
     if event.kind == "tell":
-        calls.append(_told(here, event, routed))
-    for stay in changes.left:
-        calls.append(Call(here, "world/leave", {
-            "agent": stay.agent, "room": stay.room, "since": stay.since,
-            "since_at": stay.since_at, "until": stay.until, "at": stay.until_at,
-        }))
-    for stay in changes.entered:
-        calls.append(Call(here, "world/enter", {
-            "agent": stay.agent, "room": stay.room, "since": stay.since, "at": stay.since_at,
-        }))
-    if changes.located is not None:
-        where = "room" if changes.located.is_room else "container"
-        calls.append(Call(here, f"world/locate_in_{where}", {
-            "entity": event.entity, "name": changes.located.name,
-        }))
+        calls.append(told_call(here, event, routed))
+    calls += [leave_call(here, stay) for stay in changes.left]
+    calls += [enter_call(here, stay) for stay in changes.entered]
+    if changes.located is not None and event.entity is not None:
+        calls.append(locate_call(here, event.entity, changes.located))
     if changes.chapter:
-        calls.append(Call(here, "world/begin_chapter", {
-            "place": world.chapter, "since": world.chapter_since,
-        }))
+        calls.append(chapter_call(here, world))
     calls += _believing(scenario, event, world, routed)
     return calls + _settling(scenario, event, world, routed.witnesses)
 
@@ -77,25 +67,55 @@ def _believing(
         yield Call(mind_key(scenario, belief.mind), believe.name, step, shared[key])
 
 
-def _told(here: str, event: LoggedEvent, routed: Routed) -> Call:
+def listeners_of(event: LoggedEvent, routed: Routed) -> list[tuple[str, bool]]:
+    """Of testimony: who heard it, and whether it believed the speaker."""
     believers = {b.mind for b in routed.beliefs if b.scope.min_depth == 1}
-    listeners = [[a, a in believers] for a in routed.witnesses if a != event.actor]
-    public = event.everyone or not event.audience
+    return [(a, a in believers) for a in routed.witnesses if a != event.actor]
+
+
+def told_call(here: str, event: LoggedEvent, routed: Routed) -> Call:
+    """The edges along which testimony was passed on; ``here`` is the world's graph."""
     return Call(here, "world/told", {
-        "speaker": event.actor, "listeners": listeners, "seq": event.seq, "at": event.at,
-        "entity": event.entity, "value": event.value, "public": public,
+        "speaker": event.actor, "listeners": [list(row) for row in listeners_of(event, routed)],
+        "seq": event.seq, "at": event.at, "entity": event.entity, "value": event.value,
+        "public": event.everyone or not event.audience,
     })
+
+
+def enter_call(here: str, stay: Stay) -> Call:
+    """An agent is in a room from then on."""
+    return Call(here, "world/enter", {
+        "agent": stay.agent, "room": stay.room, "since": stay.since, "at": stay.since_at,
+    })
+
+
+def leave_call(here: str, stay: Stay) -> Call:
+    """A stay that is in the graph has ended."""
+    return Call(here, "world/leave", {
+        "agent": stay.agent, "room": stay.room, "since": stay.since,
+        "since_at": stay.since_at, "until": stay.until, "at": stay.until_at,
+    })
+
+
+def locate_call(here: str, entity: str, location: Location) -> Call:
+    """An entity lies there now, and nowhere else."""
+    where = "room" if location.is_room else "container"
+    return Call(here, f"world/locate_in_{where}", {"entity": entity, "name": location.name})
+
+
+def chapter_call(here: str, world: World) -> Call:
+    """Where the current chapter plays; nowhere before the first."""
+    at, since = (None, None) if world.chapter is None else world.chapter_since
+    return Call(here, "world/begin_chapter", {"place": world.chapter, "at": at, "since": since})
 
 
 def _settling(
     scenario: str, event: LoggedEvent, world: World, witnesses: tuple[str, ...]
 ) -> list[Call]:
     due = [
-        Call(mind_key(scenario, agent), "mind/settle",
-             {"since": world.agents[agent] - SETTLE_EVERY})
+        call
         for agent in witnesses
-        # Each mind in its own turn: those who always witness together would all come due at once.
-        if (world.agents[agent] + crc32(agent.encode())) % SETTLE_EVERY == 0
+        for call in settling(mind_key(scenario, agent), agent, [world.agents[agent]])
     ]
     if event.seq % SETTLE_EVERY == 0:
         since = {"since": event.seq - SETTLE_EVERY}
@@ -103,13 +123,24 @@ def _settling(
     return due
 
 
-def _log(
-    here: str, event: LoggedEvent, world: World, witnesses: tuple[str, ...]
-) -> Call:
-    params: dict[str, Any] = {name: getattr(event, name) for name in LoggedEvent.__slots__}
+def settling(key: str, agent: str, steps: Iterable[int]) -> list[Call]:
+    """The closing of what is covered, where a mind's new steps make it due.
+
+    Each mind in its own turn: those who always witness together would all come due at once.
+    """
+    return [
+        Call(key, "mind/settle", {"since": step - SETTLE_EVERY})
+        for step in steps
+        if (step + crc32(agent.encode())) % SETTLE_EVERY == 0
+    ]
+
+
+def log_call(here: str, event: LoggedEvent, witnesses: list[list[Any]]) -> Call:
+    """The event in the log; ``witnesses``: [agent, step of its mind] each."""
+    params: dict[str, Any] = {name: getattr(event, name) for name in LINE}
     params["agents"] = list(event.agents)
     params["audience"] = list(event.audience)
-    params["witnesses"] = [[agent, world.agents[agent]] for agent in witnesses]
+    params["witnesses"] = witnesses
     query = "world/log_truth" if event.sets_truth else "world/log"
     return Call(here, query, params)
 

@@ -43,6 +43,8 @@ _EVENTS: list[dict[str, Any]] = [
        "id": f"line-{number}"} for number in range(70)),
     {"kind": "report", "speaker": "Ann", "about": "Eve", "entity": "coin", "value": "gone",
      "room": "chat", "text": "Eve thinks it is gone.", "id": "report-1"},
+    {"kind": "report", "speaker": "Ann", "about": "Eve", "entity": "coin", "value": "gone",
+     "room": "chat", "text": "Eve thinks it is gone.", "id": "report-2"},
     {"kind": "tell", "speaker": "Bob", "listeners": ["Ann"], "entity": "coin", "value": "sold"},
 ]
 STORY = [event | {"happened_at": START + 1000 * n} for n, event in enumerate(_EVENTS)]
@@ -73,24 +75,26 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "world/aliases": {},
     "world/departures": {},
     "world/entities": {},
-    "world/entrances": {"entity": "keys", "after": 3, "as_of": END},
-    "world/events": {"after": 0},
-    "world/events_by_id": {"ids": ["arrival", "move-1", "report-1", "new"]},
+    "world/entrances": {"entity": "keys", "at": START, "after": 3, "as_of": END},
+    "world/events": {"after": 0, "upto": 1000},
+    "world/voided": {"after": 0, "upto": 1000},
+    "world/told_by": {},
+    "world/events_by_id": {"ids": ["arrival", "move-1", "report-2", "undo", "new"]},
     "world/locations": {},
     "world/missed": {"questions": [["keys", "Eve", "Bob", -1, 0, None, True]], "limit": 50, "as_of": END},
     "world/presence": {},
     "world/rooms": {},
     "world/scenario": {},
     "world/sources": {"beliefs": [["Ann", START + 2000, 3], ["Bob", START + 11_000, 8]]},
-    "world/stays": {"after": 5},
-    "world/tellings": {"entity": "keys", "value": "lost", "upto": 20},
+    "world/stays": {"ended": START + 5000},
+    "world/tellings": {"entity": "keys", "value": "lost", "at": END, "upto": 20},
     "world/timeline": {"entity": None, "agent": "Eve", "missed": True, "telling": False, "after": 0,
                        "since": START, "as_of": END, "limit": 100},
     "world/transcript": {"agent": "Bob", "as_of": END},
     "world/summary": {},
     "world/truths": {"entity": None},
     "world/truths_as_of": {"entity": "keys", "as_of": END},
-    "world/was_so": {"entity": "keys", "value": "in the box", "before": 20},
+    "world/was_so": {"entity": "keys", "value": "in the box", "at": END, "before": 20},
 }
 
 # Where a query's plan starts, in order: "index X" looks nodes of X up, "all X" goes through every
@@ -105,6 +109,7 @@ STARTS: dict[str, list[str]] = {
     "mind/scopes": ["all Active"],
     "mind/step": ["all Active"],
     "mind/settle": ["index Active", "all Active"],
+    "mind/settle_late": ["index Active", "all Active"],
     # An earlier time is rarely asked about, and an index on history costs every event.
     "mind/beliefs_as_of": ["all Belief"],
     "mind/scopes_as_of": ["all Belief"],
@@ -131,6 +136,19 @@ STARTS: dict[str, list[str]] = {
     "world/alias_entity": ["index Entity"],
     "world/alias_room": ["index Room"],
     "world/summary": ["all Scenario", "all Agent", "all Entity", "all Event"],
+    # Of what is void there is little.
+    "world/voided": ["all Voided"],
+    "world/unvoid": ["index Entity", "all Voided"],
+    "world/void": ["index Event"],
+    "world/be_truth": ["index Event"],
+    "world/unwitness": ["index Event"],
+    "world/witness": ["index Agent", "index Event"],
+    "world/unstay": ["index Agent"],
+    "world/unlocate": ["index Entity"],
+    "world/unname_agent": ["index Agent"],
+    "world/unname_entity": ["index Entity"],
+    "world/unname_room": ["index Room"],
+    "world/room_kind": ["index Room"],
     "world/enter": ["index Agent", "index Room"],
     "world/leave": ["index Agent"],
     "world/locate_in_container": ["index Entity", "index Entity"],
@@ -148,9 +166,35 @@ STARTS: dict[str, list[str]] = {
     # A relationship has no index: an index on it costs every event.
     "world/stays": ["all Room"],
     "world/tellings": ["all Agent"],
+    "world/told_by": ["all Agent"],
+    "world/untell": ["all Agent"],
     "world/missed": ["index Entity"],
     "world/sources": ["index Event"],
 }
+
+
+def rewrite_the_past(memory: Memory) -> None:
+    """Every way in which an event changes what came before it, and back again."""
+    # A room that was a channel was a place, and somebody else was in it all the time.
+    late = START - 1000
+    memory.record([
+        {"kind": "enter", "agents": ["Fay"], "room": "yard", "place": True, "happened_at": late,
+         "id": "late-1"},
+        {"kind": "state", "entity": "gate", "value": "open", "located_in": "yard", "by": "Fay",
+         "happened_at": late, "id": "late-2"},
+        {"kind": "enter", "agents": ["Fay"], "room": "hall", "place": True, "happened_at": late + 1,
+         "id": "late-3"},
+        {"kind": "tell", "speaker": "Fay", "room": "hall", "entity": "keys", "value": "lost",
+         "happened_at": START + 1500, "id": "late-4"},
+    ])
+    memory.record([{"kind": "enter", "agents": ["Ann"], "room": "attic", "happened_at": END}])
+    memory.record([{"kind": "enter", "agents": ["Bob"], "room": "attic", "place": True,
+                    "happened_at": START, "id": "late-5"}])
+    for number in (5, 4, 3, 2, 1):
+        memory.void(f"late-{number}")
+    memory.void("report-1", id="undo")
+    memory.void("line-69")  # it was the newest to say what is so
+    memory.void(memory.step())
 
 
 def ask_everything(memory: Memory, observe: Any) -> None:
@@ -174,6 +218,7 @@ def ask_everything(memory: Memory, observe: Any) -> None:
     memory.strict(on=False)
     memory.scenarios()
     memory.verify()
+    rewrite_the_past(memory)
     memory.grant("Bob")
     with AgentView("Bob", memory.scenario, memory.store) as view:
         view.database.observers.append(observe)

@@ -31,10 +31,10 @@ WHERE b.min_depth <= c[3] AND (b.max_depth IS NULL OR b.max_depth >= c[3])
   AND ((b.about IS NULL AND all(a IN c[0] WHERE a IN b.members))
     OR (b.about = c[2] AND all(a IN c[1] WHERE a IN b.members)))
 WITH chain, b, b.at >= $since AND b.step > $after AS added ORDER BY b.at DESC, b.step DESC
-WITH chain, b.entity AS entity, collect([b, added]) AS held,
-     sum(CASE WHEN added THEN 1 ELSE 0 END) AS size
-WHERE size > 0
-UNWIND held[0..toInteger(size) + 1] AS pair
+WITH chain, b.entity AS entity, collect([b, added]) AS held
+WITH chain, entity, [p IN held WHERE p[1]] AS new, [p IN held WHERE NOT p[1]] AS old
+WHERE size(new) > 0
+UNWIND new + old[0..1] AS pair
 WITH chain, entity, pair[0] AS b, pair[1] AS added
 RETURN chain, entity, added, b.value AS value, b.at AS at, b.step AS step, b.via AS via,
        b.source AS source, b.room AS room, b.text AS text,

@@ -3,7 +3,8 @@
 //
 // mode:    read
 // param:   entity    str   what may have been seen
-// param:   after     int   the seq of an event: only what was recorded later
+// param:   at        int   of an event: when it happened, ms
+// param:   after     int   and its seq: only what happened later
 // param:   as_of     int   ms; later events do not count
 // returns: seq       int   the event's place in the order of recording
 // returns: at        int   when it happened, ms
@@ -18,7 +19,8 @@ WITH n
 MATCH (l:Event)-[:ABOUT]->(n)
 WITH collect(DISTINCT l.located_in) AS rooms
 MATCH (e:Event)
-WHERE e.seq > $after AND e.at <= $as_of AND e.kind = 'enter' AND e.room IN rooms
+WHERE (e.at > $at OR (e.at = $at AND e.seq > $after)) AND e.at <= $as_of
+  AND e.kind = 'enter' AND e.room IN rooms
 WITH e
 MATCH (e)<-[took:WITNESSED]-(a:Agent)
 WITH e, a, took ORDER BY a.name

@@ -2,9 +2,10 @@
 //
 // mode:    read
 // param:   after      int    only events with a seq above this
+// param:   upto       int    and not above this
 // returns: seq        int    its place in the order of recording
 // returns: at         int    when it happened, ms
-// returns: kind       str    enter, exit, state, say, tell, report or announce
+// returns: kind       str    enter, exit, state, say, tell, report, announce or void
 // returns: actor      str?   who did or said it
 // returns: agents     list   who moved
 // returns: room       str?   where
@@ -17,10 +18,11 @@
 // returns: place      bool?  whether the room was asked to be a place
 // returns: text       str?   the words
 // returns: id         str?   the id that the caller gave
+// returns: target     int?   void: the seq of the event that never happened
 
-MATCH (e:Event) WHERE e.seq > $after
+MATCH (e:Event) WHERE e.seq > $after AND e.seq <= $upto
 RETURN e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.agents AS agents,
        e.room AS room, e.audience AS audience, e.everyone AS everyone, e.about AS about,
        e.entity AS entity, e.value AS value, e.located_in AS located_in, e.place AS place,
-       e.text AS text, e.id AS id
+       e.text AS text, e.id AS id, e.target AS target
 ORDER BY at, seq

@@ -3,7 +3,7 @@
 // mode:    write
 // param:   seq        int    its place in the order of recording
 // param:   at         int    when it happened, ms
-// param:   kind       str    enter, exit, state, say, tell, report or announce
+// param:   kind       str    enter, exit, state, say, tell, report, announce or void
 // param:   actor      str?   who did or said it
 // param:   agents     list   who moved
 // param:   room       str?   where
@@ -16,12 +16,14 @@
 // param:   place      bool?  whether the room was asked to be a place
 // param:   text       str?   the words
 // param:   id         str?   the id that the caller gave
+// param:   target     int?   void: the seq of the event that never happened
 // param:   witnesses  list   [agent, step of its mind] each
 
 OPTIONAL MATCH (n:Entity {name: $entity})
 CREATE (e:Event {seq: $seq, at: $at, kind: $kind, actor: $actor, agents: $agents,
         room: $room, audience: $audience, everyone: $everyone, about: $about, entity: $entity,
-        value: $value, located_in: $located_in, place: $place, text: $text, id: $id})
+        value: $value, located_in: $located_in, place: $place, text: $text, id: $id,
+        target: $target})
 FOREACH (about IN CASE WHEN n IS NULL THEN [] ELSE [n] END | CREATE (e)-[:ABOUT]->(about))
 WITH e
 UNWIND $witnesses AS w

@@ -5,8 +5,9 @@
 // returns: rooms         str    what a new room is: channel or place
 // returns: strict        bool   whether only what is known may be named
 // returns: chapter       str?   the place of the current chapter
+// returns: chapter_at    int?   when it began, ms
 // returns: chapter_since int?   the seq of the event that began it
 
 MATCH (s:Scenario)
 RETURN s.policy AS policy, s.rooms AS rooms, coalesce(s.strict, false) AS strict,
-       s.chapter AS chapter, s.chapter_since AS chapter_since
+       s.chapter AS chapter, s.chapter_at AS chapter_at, s.chapter_since AS chapter_since

@@ -1,13 +1,17 @@
-// Who was where since an event: every stay that had not ended before or by it.
+// Who was in which room from when to when.
 //
 // mode:    read
-// param:   after int   the seq of the event
-// returns: agent str   who
-// returns: room  str   where
-// returns: since int   the seq of the event by which it came
-// returns: until int?  the seq of the event by which it left; null: it is there still
+// param:   ended    int    ms; only stays that had not ended before this
+// returns: agent    str    who
+// returns: room     str    where
+// returns: since    int    the seq of the event by which it came
+// returns: since_at int    when that happened, ms
+// returns: until    int?   the seq of the event by which it left; null: it is there
+// returns: until_at int?   when that happened, ms
 
 MATCH (a:Agent)-[s:IN|EXITED]->(r:Room)
-WHERE s.until IS NULL OR s.until > $after
-RETURN a.name AS agent, r.name AS room, s.since AS since, s.until AS until
-ORDER BY since, agent
+WITH a, r, s.since AS since, s.until AS until, s.at AS at, s.since_at AS since_at
+WHERE until IS NULL OR at >= $ended
+RETURN a.name AS agent, r.name AS room, since, coalesce(since_at, at) AS since_at, until,
+       CASE WHEN until IS NULL THEN NULL ELSE at END AS until_at
+ORDER BY since_at, since, agent

@@ -6,7 +6,7 @@
 // param:   seq       int    the event by which it was told
 // param:   at        int    when that happened, ms
 // param:   entity    str    what it was about
-// param:   value     str    the value told
+// param:   value     str?   the value told; null: it was forgotten
 // param:   public    bool   whether it was told to a room or to everyone
 
 MATCH (s:Agent {name: $speaker})

@@ -1,0 +1,28 @@
+// What the log holds of events that never happened: they are no Event, so nothing else finds them.
+//
+// mode:    read
+// param:   after      int    only those with a seq above this
+// param:   upto       int    and not above this
+// returns: seq        int    its place in the order of recording
+// returns: at         int    when it would have happened, ms
+// returns: kind       str    enter, exit, state, say, tell, report, announce or void
+// returns: actor      str?   who would have done or said it
+// returns: agents     list   who would have moved
+// returns: room       str?   where
+// returns: audience   list   who was named to take it in
+// returns: everyone   bool   whether it would have gone to every agent
+// returns: about      str?   whose belief would have been reported
+// returns: entity     str?   what it is about
+// returns: value      str?   the value given
+// returns: located_in str?   where the entity would lie
+// returns: place      bool?  whether the room was asked to be a place
+// returns: text       str?   the words
+// returns: id         str?   the id that the caller gave
+// returns: target     int?   void: the seq of the event that never happened
+
+MATCH (e:Voided) WHERE e.seq > $after AND e.seq <= $upto
+RETURN e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.agents AS agents,
+       e.room AS room, e.audience AS audience, e.everyone AS everyone, e.about AS about,
+       e.entity AS entity, e.value AS value, e.located_in AS located_in, e.place AS place,
+       e.text AS text, e.id AS id, e.target AS target
+ORDER BY at, seq
