@@ -19,7 +19,7 @@ from mcp.types import (
     ResourceTemplateReference,
 )
 
-from .calls import Source
+from .calls import SCENARIO, Source, scenarios_of, within
 from .errors import SecondOrderError
 from .minds import entities, people
 from .view import AgentView
@@ -35,11 +35,14 @@ def add_completions(server: MCPServer[Any], source: Source) -> None:
     async def complete(
         ref: PromptReference | ResourceTemplateReference,
         argument: CompletionArgument,
-        _: CompletionContext | None,
+        context: CompletionContext | None,
     ) -> Completion:
         address = isinstance(ref, ResourceTemplateReference)
         try:
-            names = await anyio.to_thread.run_sync(_names, source, argument.name, address)
+            scenario = ((context and context.arguments) or {}).get(SCENARIO)
+            names = await anyio.to_thread.run_sync(
+                _names, source, argument.name, address, scenario
+            )
         except SecondOrderError as error:
             raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
         found = matching(names, argument.value)
@@ -55,9 +58,10 @@ def matching(names: list[str], typed: str) -> list[str]:
     return first + [name for name in names if typed in name.casefold() and name not in first]
 
 
-def _names(source: Source, argument: str, address: bool) -> list[str]:
-    if argument == "scenario":
-        return [source.scenario]
+def _names(source: Source, argument: str, address: bool, scenario: str | None) -> list[str]:
+    if argument == SCENARIO:
+        return [*scenarios_of(source)]
+    source = within(source, scenario)
     if isinstance(source, AgentView):
         if argument in _AGENTS:
             others = people(source.database, source.scenario, source.agent)

@@ -4,6 +4,8 @@
 |---|---|---|
 | ``SO_SCENARIO`` | the scenario | ``support`` |
 | ``SO_AGENT`` | be this agent: read its own mind, nothing else | unset: supervisor |
+| ``SO_SCENARIOS`` | with ``SO_AGENT``: several scenarios, a JSON list, the default first | unset: one |
+| ``SO_ACL_SECRET`` | agents' passwords on a server follow from it (see `grants`) | unset: random |
 | ``FALKORDB_LITE_PATH`` | folder of the embedded database | the platform's data folder |
 | ``FALKORDB_HOST`` | use a server instead of the embedded database | unset |
 | ``FALKORDB_PORT`` | its port | 6379 |
@@ -13,15 +15,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .errors import InvalidInputError
 from .names import normal_name, shown
 
 DEFAULT_SCENARIO = "support"
+_SHORTEST_SECRET = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,21 @@ class Config:
     agent: str | None
     server: ServerAddress | None  # None: the embedded database at `path`
     path: Path
+    others: tuple[str, ...] = ()  # an agent's further scenarios
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """All that this process may ask; the first is asked unless another is named."""
+        return (self.scenario, *self.others)
+
+    def asking(self, scenario: str) -> Config:
+        """The same with another scenario first; of an agent that has several, one of those."""
+        if self.others and scenario not in self.scenarios:
+            raise InvalidInputError(
+                f"scenario: {shown(scenario)} is none of SO_SCENARIOS. Name one of those."
+            )
+        others = [name for name in self.scenarios if name != scenario] if self.others else ()
+        return replace(self, scenario=scenario, others=tuple(others))
 
 
 def from_environment(environ: Mapping[str, str] | None = None) -> Config:
@@ -56,12 +75,61 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Config:
             env.get("FALKORDB_USERNAME") or None,
             env.get("FALKORDB_PASSWORD") or None,
         )
+    scenario, *others = _scenarios(env, agent)
     return Config(
-        scenario=normal_name(env.get("SO_SCENARIO") or DEFAULT_SCENARIO, "SO_SCENARIO"),
+        scenario=scenario,
         agent=None if agent is None else normal_name(agent, "SO_AGENT"),
         server=server,
         path=store_path(env.get("FALKORDB_LITE_PATH")),
+        others=tuple(others),
     )
+
+
+def acl_secret(environ: Mapping[str, str] | None = None) -> str | None:
+    """What agents' passwords on a server follow from; None: they are random.
+
+    Raises `InvalidInputError` for one that could be guessed: an agent knows its own password, so
+    it could try secrets until one gives it, and then has everybody's.
+    """
+    env = os.environ if environ is None else environ
+    secret = env.get("SO_ACL_SECRET") or None
+    if secret is not None and len(secret) < _SHORTEST_SECRET:
+        raise InvalidInputError(
+            f"SO_ACL_SECRET: expected at least {_SHORTEST_SECRET} characters, got {len(secret)}. "
+            "Make one: python3 -c 'import secrets; print(secrets.token_hex(32))'"
+        )
+    return secret
+
+
+def _scenarios(env: Mapping[str, str], agent: str | None) -> list[str]:
+    """The scenarios of this process: an agent may have several, a supervisor has one."""
+    one = env.get("SO_SCENARIO") or None
+    several = env.get("SO_SCENARIOS") or None
+    if several is None:
+        return [normal_name(one or DEFAULT_SCENARIO, "SO_SCENARIO")]
+    if agent is None:
+        raise InvalidInputError(
+            "SO_SCENARIOS is for an agent's server. A supervisor has one scenario: unset it, and "
+            "name that in SO_SCENARIO."
+        )
+    try:
+        given = json.loads(several)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, list) or not given:
+        raise InvalidInputError(
+            "SO_SCENARIOS: expected a JSON list of names, such as "
+            f'["ticket-1", "ticket-2"], got {shown(several)}.'
+        )
+    names = [normal_name(name, f"SO_SCENARIOS[{place}]") for place, name in enumerate(given)]
+    if one is not None:
+        first = normal_name(one, "SO_SCENARIO")
+        if first not in names:
+            raise InvalidInputError(
+                f"SO_SCENARIO: {shown(first)} is none of SO_SCENARIOS. Unset one of the two."
+            )
+        names.insert(0, first)
+    return list(dict.fromkeys(names))
 
 
 def store_path(given: str | os.PathLike[str] | None = None) -> Path:

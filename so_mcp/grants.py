@@ -1,32 +1,57 @@
-"""Logins: one database user an agent, on the exact key of its own mind and on nothing else.
+"""Logins: one database user an agent, on the exact keys of its own mind and on nothing else.
 
-What such a user can run was measured: reads on its own graph, and what a connection needs to come
-up. ``AUTH``, ``HELLO`` and ``RESET`` cannot be taken away; they gain nothing as long as the
-``default`` user is off (embedded) or has a password, so a grant is refused where it has none.
+What such a user can run was measured, command by command (`eval/faults/attack.py`): reads on its
+own graphs, and what a connection needs to come up. ``INFO`` is not among it: who may send ``INFO
+server`` may send ``INFO server everything`` too, and so count what reached others. ``AUTH``,
+``HELLO``, ``RESET`` and ``QUIT`` cannot be taken away; they gain nothing as long as the ``default``
+user is off (embedded) or has a password, so a grant is refused where it has none.
+
+**Passwords.** Embedded, a random one in a file of the agent's own. On a server one that follows
+from ``SO_ACL_SECRET`` where that is set, else a random one, shown once. What follows is
+HMAC-SHA256, keyed with the secret, of ``so-mcp login``, the agent's name and how often its login
+was rotated or revoked, with a NUL between each, as 64 hexadecimal digits: granting again shows the
+same password, and one that was rotated or revoked never comes back. The count is kept in the
+database, in the hash ``so:logins``. Use a secret for one server alone.
+
+**Changing** a login is a transaction on that hash: two supervisors who change one at once cannot
+bring back what the other took away. Keys that are taken away are lost to live sessions at once; a
+password is not, so sessions are ended with it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from .config import ServerAddress
+from .config import ServerAddress, acl_secret
 from .database import Call, Conflict, Database
 from .embedded import EmbeddedStore
-from .errors import AccessError, StoreError
-from .names import database_user, mind_key
+from .errors import AccessError, ConflictError, NotGrantedError, StoreError
+from .names import database_user, mind_key, mind_of, shown
+from .questions import Questions
+from .wording import listed
 
-AGENT_RIGHTS = ("resetchannels", "-@all", "+graph.ro_query", "+info|server", "+client|setinfo",
-                "+ping")
+AGENT_RIGHTS = ("resetchannels", "-@all", "+graph.ro_query", "+client|setinfo", "+ping")
+_LOGINS = "so:logins"
+_USERS = "so-agent-"
+_FLAGS = frozenset({"on", "sanitize-payload"})
+
+Store = EmbeddedStore | ServerAddress
+Command = tuple[str, ...]
+Counted = Mapping[str, int]  # of an agent: how often its password was changed
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A login that was made.
+    """A login as it was given: ``scenario``, and ``others`` that were named with it.
 
-    ``password`` is None where a private file holds it (embedded). ``lasting``: whether it is there
-    after the database was restarted; a server without an ``aclfile`` forgets it.
+    ``password`` is None where a private file holds it (embedded); ``derived``: it follows from
+    ``SO_ACL_SECRET``. ``lasting``: whether the login is there after the database was restarted; a
+    server without an ``aclfile`` forgets it.
     """
 
     agent: str
@@ -34,38 +59,219 @@ class Grant:
     username: str
     password: str | None
     lasting: bool = True
+    others: tuple[str, ...] = ()
+    derived: bool = False
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """All of them; the first is the one that is asked unless another is named."""
+        return (self.scenario, *self.others)
 
 
-def grant(
-    database: Database, store: EmbeddedStore | ServerAddress, scenario: str, agent: str
-) -> Grant:
-    """Make the agent's login, or let the one it has read its mind in this scenario too.
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A login that there is, and the scenarios in which it can read its own mind.
 
-    Embedded it keeps its password; on a server a new one is shown, once, and those of earlier
-    grants stay good. Its mind is made, empty, if no event has: before anything has reached it, it
-    must not be able to tell whether it has been named. Raises `AccessError` where the database's
-    default user is open to everybody.
+    ``beyond``: rights that no grant gives; empty unless somebody else changed the user, or an
+    older version made it. Granting again takes commands away that are too many, not keys.
+    """
+
+    agent: str
+    scenarios: tuple[str, ...]
+    username: str
+    lasting: bool
+    beyond: tuple[str, ...] = ()
+
+
+def grant(database: Database, store: Store, wanted: Mapping[str, Sequence[str]]) -> list[Grant]:
+    """Let each agent read its own mind in these scenarios, beside those that it has.
+
+    ``wanted``: of each agent, one scenario or more. Embedded an agent keeps its password, as on a
+    server where passwords are derived; random ones of earlier grants stay good. Minds are made,
+    empty, where no event has: before anything has reached it, an agent must not be able to tell
+    whether it has been named. Raises `AccessError` where the database's default user is open to
+    everybody.
     """
     _refuse_open_default(database)
-    _make_mind(database, mind_key(scenario, agent))
-    username = database_user(agent)
-    if isinstance(store, EmbeddedStore):
-        shown = None
-        login: tuple[str, ...] = ("resetpass", f">{store.make_agent_login(agent)}")
-    else:
-        shown = secrets.token_hex(32)
-        login = (f">{shown}",)
-    database.command(
-        "ACL", "SETUSER", username, "on", *AGENT_RIGHTS, *login, f"~{mind_key(scenario, agent)}"
-    )
-    return Grant(agent, scenario, username, shown, _saved(database))
+    secret = acl_secret() if isinstance(store, ServerAddress) else None
+    for scenario in dict.fromkeys(name for names in wanted.values() for name in names):
+        _make_minds(database, [
+            mind_key(scenario, agent) for agent, names in wanted.items() if scenario in names
+        ])
+    passwords: dict[str, str] = {}
+
+    def decide(counted: Counted) -> tuple[list[Command], Counted]:
+        commands = []
+        for agent, scenarios in wanted.items():
+            if isinstance(store, EmbeddedStore):
+                login: Command = ("resetpass", f">{store.make_agent_login(agent)}")
+            else:
+                passwords[agent] = _password(secret, agent, counted)
+                login = (f">{passwords[agent]}",)
+            keys = (f"~{mind_key(scenario, agent)}" for scenario in scenarios)
+            commands.append(_setuser(agent, "on", *AGENT_RIGHTS, *login, *keys))
+        return commands, {agent: counted.get(agent, 0) for agent in wanted}
+
+    lasting = _change(database, wanted, decide)
+    return [
+        _granted(agent, scenarios, passwords.get(agent), secret, lasting=lasting)
+        for agent, scenarios in wanted.items()
+    ]
 
 
-def _make_mind(database: Database, key: str) -> None:
-    with suppress(Conflict), database.transaction(key) as transaction:
-        calls = [Call(missing, "mind/create", {}) for missing in transaction.missing([key])]
-        if calls:
-            transaction.commit({}, calls)
+def revoke(
+    database: Database, store: Store, agent: str, scenarios: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Take an agent's mind in these scenarios from its login, or everything; what was taken.
+
+    Live sessions lose it at once. With the last scenario they end, and the login is gone, and the
+    file with its password. Raises `NotGrantedError`, and changes nothing, for what it does not have.
+    """
+    taken: tuple[str, ...] = ()
+    left: list[str] = []
+
+    def decide(counted: Counted) -> tuple[list[Command], Counted]:
+        nonlocal taken, left
+        has = login_of(database, agent).scenarios
+        taken = has if scenarios is None else tuple(dict.fromkeys(scenarios))
+        for scenario in taken:
+            if scenario not in has:
+                raise NotGrantedError(
+                    f"Agent {shown(agent)} has no login for scenario {shown(scenario)}; it has one "
+                    f"for {listed([shown(name) for name in has])}. Nothing was changed."
+                )
+        left = [f"~{mind_key(name, agent)}" for name in has if name not in taken]
+        times = counted.get(agent, 0)
+        if left:
+            return [_setuser(agent, "resetkeys", *left)], {agent: times}
+        return [("ACL", "DELUSER", database_user(agent))], {agent: times + 1}
+
+    _change(database, [agent], decide)
+    if not left and isinstance(store, EmbeddedStore):
+        store.remove_agent_login(agent)
+    return taken
+
+
+def rotate(database: Database, store: Store, agent: str) -> Grant:
+    """Give an agent another password for what it has; the old one is no good, its sessions end.
+
+    Embedded, its process finds the new one by itself. Raises `NotGrantedError` without a login.
+    """
+    secret = acl_secret() if isinstance(store, ServerAddress) else None
+    password = ""
+    scenarios: tuple[str, ...] = ()
+
+    def decide(counted: Counted) -> tuple[list[Command], Counted]:
+        nonlocal password, scenarios
+        scenarios = login_of(database, agent).scenarios
+        times = {agent: counted.get(agent, 0) + 1}
+        password = _password(secret, agent, times)
+        if isinstance(store, EmbeddedStore):
+            # Both are good until the file holds the new one: its process is never turned away.
+            database.command(*_setuser(agent, f">{password}"))
+            store.change_agent_login(agent, password)
+        sessions = ("CLIENT", "KILL", "USER", database_user(agent))
+        return [_setuser(agent, "resetpass", f">{password}"), sessions], times
+
+    lasting = _change(database, [agent], decide)
+    shown_once = None if isinstance(store, EmbeddedStore) else password
+    return _granted(agent, scenarios, shown_once, secret, lasting=lasting)
+
+
+def grants(database: Database) -> list[Login]:
+    """Every agent's login of this database, by the agent's name."""
+    users = database.command("ACL", "LIST")
+    lasting = bool(_aclfile(database))
+    found = [_login(user, lasting=lasting) for user in users if user.startswith(f"user {_USERS}")]
+    return sorted(filter(None, found), key=lambda login: login.agent)
+
+
+def login_of(database: Database, agent: str) -> Login:
+    """One agent's login; raises `NotGrantedError` where it has none."""
+    for login in grants(database):
+        if login.agent == agent:
+            return login
+    raise NotGrantedError(f"Agent {shown(agent)} has no login. so-mcp grants lists who has one.")
+
+
+def canonical(database: Database, agent: str, scenarios: Iterable[str]) -> str:
+    """The name that an agent's mind is under where ``agent`` is an alias of it.
+
+    Raises `ConflictError` where it means another in one scenario than in another.
+    """
+    means = {
+        scenario: Questions(database, scenario).names().aliases.get(("agent", agent), agent)
+        for scenario in scenarios
+    }
+    if len(set(means.values())) > 1:
+        each = [f"{shown(name)} in {shown(scenario)}" for scenario, name in means.items()]
+        raise ConflictError(f"{shown(agent)} is {listed(each)}. Name each agent by its own name.")
+    return next(iter(means.values()))
+
+
+def _granted(
+    agent: str, scenarios: Sequence[str], password: str | None, secret: str | None, *, lasting: bool
+) -> Grant:
+    first, *others = dict.fromkeys(scenarios)
+    derived = secret is not None and password is not None
+    return Grant(agent, first, database_user(agent), password, lasting, tuple(others), derived)
+
+
+def _setuser(agent: str, *rules: str) -> Command:
+    return ("ACL", "SETUSER", database_user(agent), *rules)
+
+
+def _password(secret: str | None, agent: str, counted: Counted) -> str:
+    if secret is None:
+        return secrets.token_hex(32)
+    message = f"so-mcp login\0{agent}\0{counted.get(agent, 0)}"
+    return hmac.new(secret.encode(), message.encode(), hashlib.sha256).hexdigest()
+
+
+def _change(
+    database: Database,
+    agents: Iterable[str],
+    decide: Callable[[Counted], tuple[list[Command], Counted]],
+) -> bool:
+    """Run the commands that ``decide`` finds right, as if nobody else could; whether they last.
+
+    It is asked again, of what is then, when another changed a login meanwhile. In and out: of each
+    agent how often its password was changed.
+    """
+    agents = list(agents)
+    while True:
+        with suppress(Conflict), database.transaction(_LOGINS) as transaction:
+            counters = transaction.watch()
+            commands, counted = decide({a: counters.get(database_user(a), 0) for a in agents})
+            changed = {database_user(agent): times for agent, times in counted.items()}
+            transaction.commit(changed, [], first=commands)
+            break
+    return _saved(database)
+
+
+def _login(user: str, *, lasting: bool) -> Login | None:
+    """From a line of ACL LIST; None for a user that holds no key of a mind."""
+    _, username, *rules = user.split(" ")
+    minds = {rule: mind_of(rule[1:]) for rule in rules if rule[0] == "~"}
+    own = {
+        rule: found for rule, found in minds.items()
+        if found is not None and database_user(found[1]) == username
+    }
+    if not own:
+        return None
+    usual = {*own, *AGENT_RIGHTS, *_FLAGS}
+    beyond = tuple(rule for rule in rules if rule not in usual and rule[0] != "#")
+    [agent] = {agent for _, agent in own.values()}
+    return Login(agent, tuple(scenario for scenario, _ in own.values()), username, lasting, beyond)
+
+
+def _make_minds(database: Database, keys: Sequence[str]) -> None:
+    while True:
+        with suppress(Conflict), database.transaction(keys[0]) as transaction:
+            missing = transaction.missing(keys)
+            if not missing:
+                return transaction.unwatch()
+            transaction.commit({}, [Call(key, "mind/create", {}) for key in missing])
 
 
 def _refuse_open_default(database: Database) -> None:
@@ -80,9 +286,17 @@ def _refuse_open_default(database: Database) -> None:
         )
 
 
+def _aclfile(database: Database) -> str:
+    reply = database.command("CONFIG", "GET", "aclfile")
+    return str(reply["aclfile"] if isinstance(reply, dict) else reply[1])
+
+
 def _saved(database: Database) -> bool:
+    """Whether the users are in the server's file; False where it keeps none."""
     try:
         database.command("ACL", "SAVE")
-    except StoreError:
+    except StoreError as error:
+        if "not configured to use an ACL file" not in str(error):
+            raise  # what was revoked would be back after a restart
         return False
     return True

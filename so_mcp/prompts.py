@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from mcp import MCPError
@@ -15,9 +15,10 @@ from mcp.server import MCPServer
 from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
-from .calls import Source, missing_argument, unknown, unknown_argument
+from .calls import SCENARIO, Source, missing_argument, unknown, unknown_argument
 from .errors import SecondOrderError
 from .memory import Memory
+from .names import normal_name, type_of
 from .view import AgentView
 from .wording import belief, quoted
 
@@ -38,9 +39,9 @@ _PROMPTS = (
 def add_prompts(server: MCPServer[Any], source: Source) -> None:
     """Serve the three prompts from what ``source`` can answer."""
     made = _own(source) if isinstance(source, AgentView) else _supervised(source)
-    known: dict[str, list[str]] = {}
+    known: dict[str, Mapping[str, inspect.Parameter]] = {}
     for prompt, (name, title, description) in zip(made, _PROMPTS, strict=True):
-        known[name] = [*inspect.signature(prompt).parameters]
+        known[name] = inspect.signature(prompt).parameters
         server.prompt(name, title=title, description=description)(_teaching(prompt))
 
     async def check_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
@@ -54,12 +55,20 @@ def add_prompts(server: MCPServer[Any], source: Source) -> None:
     server.middleware.append(check_arguments)
 
 
-def _problem(known: Mapping[str, Sequence[str]], name: str, given: Mapping[str, Any]) -> str | None:
+def _problem(
+    known: Mapping[str, Mapping[str, inspect.Parameter]], name: str, given: Mapping[str, Any]
+) -> str | None:
     if name not in known:
         return unknown("prompt", name, known)
     if problem := unknown_argument(name, given, known[name]):
         return problem
-    missing = [argument for argument in known[name] if argument not in given]
+    for argument, value in given.items():
+        if not isinstance(value, str):
+            return f"{name}.{argument}: expected text, got {type_of(value)}."
+    missing = [
+        argument for argument, parameter in known[name].items()
+        if parameter.default is parameter.empty and argument not in given
+    ]
     return missing_argument(name, missing[0], known[name]) if missing else None
 
 
@@ -71,27 +80,47 @@ def _supervised(memory: Memory) -> tuple[Callable[..., str], ...]:
         return _handoff(sender, receiver, memory.handoff_delta(sender, receiver).text)
 
     def correct(person: Person, entity: Entity) -> str:
-        why = memory.explain([person], entity)
+        why = memory.explain([normal_name(person, "person")], entity)
         return _correct(person, entity, why.value, memory.truth(entity), why.sentence)
 
     return brief, handoff, correct
 
 
+def _own_brief(view: AgentView, talking_to: Listener) -> str:
+    return _brief(view.agent, talking_to, view.context_for(talking_to))
+
+
+def _own_handoff(view: AgentView, receiver: Receiver) -> str:
+    return _handoff(view.agent, receiver, view.handoff_delta(receiver).text)
+
+
+def _own_correct(view: AgentView, person: Person, entity: Entity) -> str:
+    theirs = view.nested_belief([normal_name(person, "person")], entity)
+    mine = [held.value for held in view.my_beliefs(entity)]
+    believed = None if theirs is None else theirs.value
+    why = f"As far as you know, {belief([person], entity, believed)}."
+    return _correct(person, entity, believed, mine[0] if mine else None, why)
+
+
 def _own(view: AgentView) -> tuple[Callable[..., str], ...]:
-    def brief(talking_to: Listener) -> str:
-        return _brief(view.agent, talking_to, view.context_for(talking_to))
+    return tuple(_asked_of(view, prompt) for prompt in (_own_brief, _own_handoff, _own_correct))
 
-    def handoff(receiver: Receiver) -> str:
-        return _handoff(view.agent, receiver, view.handoff_delta(receiver).text)
 
-    def correct(person: Person, entity: Entity) -> str:
-        theirs = view.nested_belief([person], entity)
-        mine = [held.value for held in view.my_beliefs(entity)]
-        believed = None if theirs is None else theirs.value
-        why = f"As far as you know, {belief([person], entity, believed)}."
-        return _correct(person, entity, believed, mine[0] if mine else None, why)
+def _asked_of(view: AgentView, prompt: Callable[..., str]) -> Callable[..., str]:
+    """The prompt, asked of ``view``; where that has several scenarios, an argument says of which."""
 
-    return brief, handoff, correct
+    def asked(scenario: str = view.scenario, **arguments: str) -> str:
+        return prompt(view.within(scenario), **arguments)
+
+    _, *given = inspect.signature(prompt, eval_str=True).parameters.values()
+    if len(view.scenarios) > 1:
+        one = Annotated[str, Field(description=f"one of {', '.join(view.scenarios)}")]
+        given.append(inspect.Parameter(
+            SCENARIO, inspect.Parameter.KEYWORD_ONLY, default=view.scenario, annotation=one
+        ))
+    asked.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    asked.__annotations__ = {parameter.name: parameter.annotation for parameter in given}
+    return asked
 
 
 def _brief(agent: str, talking_to: str, context: str) -> str:

@@ -28,6 +28,7 @@ from .calls import (
     Source,
     ask,
     parameters,
+    scenarios_of,
     tools_of,
     unfit_argument,
     unknown,
@@ -35,12 +36,14 @@ from .calls import (
 )
 from .completions import add_completions
 from .errors import InvalidInputError, SecondOrderError, message_of
+from .names import type_of
 from .progress import Progress
 from .prompts import add_prompts
 from .resources import SECURITY, add_resources
 from .tools import Tool
 from .tools.answers import Answer
 from .view import AgentView
+from .wording import some
 
 Format = Literal["concise", "detailed"]
 
@@ -64,6 +67,7 @@ _AGENT = (
     "You are {agent} in scenario {scenario}. These tools read your own mind: what you believe, and "
     "what you think that others believe. Ask context_for before you talk to somebody."
 )
+_SEVERAL = " Each scenario is a world of its own: name the one you ask about."
 
 
 def build_server(source: Source) -> MCPServer[Any]:
@@ -71,6 +75,7 @@ def build_server(source: Source) -> MCPServer[Any]:
     agent = source.agent if isinstance(source, AgentView) else None
     served = {name: _served(tool, source) for name, tool in tools_of(source).items()}
     text = _SUPERVISOR if agent is None else _AGENT
+    where, several = some(scenarios_of(source)), len(scenarios_of(source)) > 1
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Any]) -> AsyncIterator[None]:
@@ -91,8 +96,8 @@ def build_server(source: Source) -> MCPServer[Any]:
 
     server: MCPServer[Any] = MCPServer(
         name="so-mcp" if agent is None else "so-mcp-agent",
-        title=f"SecondOrder: {agent or 'supervisor'} in {source.scenario}",
-        instructions=text.format(agent=agent, scenario=source.scenario),
+        title=f"SecondOrder: {agent or 'supervisor'} in {where}",
+        instructions=text.format(agent=agent, scenario=where) + (_SEVERAL if several else ""),
         version=__version__,
         tools=list(served.values()),
         lifespan=lifespan,
@@ -129,7 +134,7 @@ def _served(tool: Tool, source: Source) -> ServedTool:
             raise ToolError(message_of(error)) from error
 
     given = [
-        *parameters(tool).values(),
+        *parameters(tool, source).values(),
         inspect.Parameter(
             "response_format", inspect.Parameter.KEYWORD_ONLY, default="concise", annotation=Format
         ),
@@ -208,7 +213,7 @@ def _problem(served: dict[str, ServedTool], name: str, arguments: Any) -> str | 
     if tool is None:
         return unknown("tool", name, served)
     if not isinstance(arguments, dict | None):
-        return f"{name}: arguments must be an object, got {type(arguments).__name__}."
+        return f"{name}: arguments must be an object, got {type_of(arguments)}."
     arguments = arguments or {}
     known = tool.parameters.get("properties", {})
     if problem := unknown_argument(name, map(str, arguments), known):

@@ -1,12 +1,14 @@
 """`AgentView`: one agent's own mind, read-only, with that agent's own login.
 
 The process that serves an agent holds this and nothing more. Every method runs GRAPH.RO_QUERY on
-the one graph that the login can read; there is no way from here to the supervisor's rights.
+one of the graphs that the login can read: the agent's mind in each scenario that it was granted.
+There is no way from here to the supervisor's rights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Self
 
 from . import briefing as _briefing
@@ -16,17 +18,28 @@ from . import history as _history
 from .config import ServerAddress
 from .database import agent_database
 from .embedded import EmbeddedStore
+from .errors import InvalidInputError, NotGrantedError
 from .minds import Held, ask, ask_all, chain_of, people, since_of
-from .names import database_user, mind_key, normal_name
+from .names import database_user, mind_key, normal_name, shown
+from .wording import listed
 
 
 class AgentView:
-    """What one agent can know: its own beliefs, and what it thinks that others believe."""
+    """What one agent can know: its own beliefs, and what it thinks that others believe.
 
-    def __init__(self, agent: str, scenario: str, store: EmbeddedStore | ServerAddress) -> None:
+    ``scenario``: one, or several, of which the first is asked; `within` asks another.
+    """
+
+    def __init__(
+        self, agent: str, scenario: str | Sequence[str], store: EmbeddedStore | ServerAddress
+    ) -> None:
         """Connects at the first question; raises `NotGrantedError` or `AccessError` then."""
         self.agent = normal_name(agent, "agent")
-        self.scenario = normal_name(scenario, "scenario")
+        names = [scenario] if isinstance(scenario, str) else scenario
+        self.scenarios = tuple(dict.fromkeys(normal_name(name, "scenario") for name in names))
+        if not self.scenarios:
+            raise InvalidInputError("scenario: expected one or more, got none.")
+        self.scenario = self.scenarios[0]
         self.database = agent_database(store, database_user(self.agent), self.agent)
 
     def __enter__(self) -> Self:
@@ -38,6 +51,21 @@ class AgentView:
     def close(self) -> None:
         """Give back what is held."""
         self.database.close()
+
+    def within(self, scenario: str) -> AgentView:
+        """The same agent in another of its scenarios, by the same connection.
+
+        Raises `NotGrantedError` for any that is not among them, before anything is asked.
+        """
+        name = normal_name(scenario, "scenario")
+        if name not in self.scenarios:
+            raise NotGrantedError(
+                f"scenario: {shown(name)} is none of yours. Yours: "
+                f"{listed([shown(own) for own in self.scenarios])}."
+            )
+        there = copy(self)
+        there.scenario = name
+        return there
 
     def step(self) -> int:
         """My own number of the newest event that left something in my mind; 0 for an empty mind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import redis
 
 from so_mcp import AgentView, Memory
 from so_mcp.errors import AccessError, NotGrantedError, SecondOrderError
-from so_mcp.names import counters_key, mind_key, world_key
+from so_mcp.names import counters_key, mind_key, name_digest, world_key
 
 SECRET = "Escalation's secret plan"
 
@@ -79,7 +80,7 @@ def test_another_mind_the_world_a_write_and_keys_are_refused(
         ("GRAPH.QUERY", own, "CREATE (:Belief {entity: 'x'})"),
         ("GRAPH.DELETE", own), ("GRAPH.LIST",), ("GRAPH.COPY", own, f"{own}2"),
         ("KEYS", "*"), ("SCAN", "0"), ("DUMP", own), ("CONFIG", "GET", "*"), ("ACL", "LIST"),
-        ("INFO", "keyspace"), ("SAVE",), ("SHUTDOWN",), ("EVAL", "return 1", "0"),
+        ("INFO", "keyspace"), ("INFO", "server"), ("INFO", "server", "everything"), ("SAVE",), ("SHUTDOWN",), ("EVAL", "return 1", "0"),
     ):
         refused(attacker, *command)
     with pytest.raises(redis.exceptions.ResponseError, match=r"graph\.RO_QUERY is to be executed"):
@@ -150,26 +151,35 @@ def test_an_agent_never_falls_back_to_the_supervisors_login(
 
 
 def test_an_agent_process_opens_no_file_of_the_supervisor(store_path: Path) -> None:
-    """It may even be the one that starts the database."""
+    """Not even when it is the one that starts the database, and the one that stops it."""
     with Memory(path=store_path) as memory:
-        memory.set("e", "v", audience=["Shipping"])
-        memory.grant("Shipping")
+        memory.set("e", "v", audience=["Shipping", "Billing"])
+        memory.grant_all()
     program = """
-import sys
+import json, sys
 opened = []
 sys.addaudithook(lambda name, args: opened.append(str(args[0])) if name == "open" else None)
 from pathlib import Path
 from so_mcp import AgentView
-from so_mcp.embedded import EmbeddedStore
-with AgentView("Shipping", "support", EmbeddedStore(Path(sys.argv[1]))) as view:
+from so_mcp.embedded import EmbeddedStore, is_answering
+store = EmbeddedStore(Path(sys.argv[1]))
+life = [is_answering(store.socket_path)]
+with AgentView("Shipping", "support", store) as view:
     assert view.my_beliefs()[0].value == "v"
-secrets = [name for name in opened if "supervisor" in name or "/agents/" in name]
-print(len(secrets), all("/agents/" in name for name in secrets))
+    life.append(is_answering(store.socket_path))
+life.append(is_answering(store.socket_path))
+print(json.dumps([life, opened]))
 """
     done = subprocess.run(
         [sys.executable, "-c", program, str(store_path)], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["1", "True"]
+    life, opened = json.loads(done.stdout)
+    assert life == [False, True, False]
+    assert [name for name in opened if "supervisor" in name.rpartition("/")[2]] == []
+    agents = str(store_path / "agents")
+    assert [name for name in opened if name.startswith(agents)] == [
+        f"{agents}/{name_digest('Shipping')}.json"
+    ]
 
 
 def test_agent_commands_are_reads_of_its_own_mind_alone(view: AgentView) -> None:

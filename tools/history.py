@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, Strict
 
 from so_mcp.history import Change, Missed, Replay, Step, Timeline
 from so_mcp.memory import Memory
@@ -28,7 +28,9 @@ from so_mcp.wording import (
 from .answers import Answer, EventBrief
 from .supervisor import AsOf, Entity
 
-Since = Annotated[str | int | None, Field(description="ISO 8601 time, or after a step")]
+Since = Annotated[
+    str | Annotated[int, Strict()] | None, Field(description="ISO 8601 time, or after a step")
+]
 Limit = Annotated[int, Field(ge=1, le=500)]
 
 
@@ -199,9 +201,9 @@ class ReplayAnswer(Answer):
             lines.append(f"  {step.changed()}")
         if self.cut:
             lines.append("Earlier events are left out: as_of goes back; or raise limit.")
-        return "\n".join(lines) or " ".join(
-            filter(None, [f"Nothing has happened to {self.entity}.", self.note])
-        )
+        if not lines:
+            return " ".join(filter(None, [f"Nothing has happened to {self.entity}.", self.note]))
+        return "\n".join(filter(None, [*lines, self.note]))
 
 
 class HowItCame(BaseModel):
@@ -332,7 +334,10 @@ def replay(
 ) -> ReplayAnswer:
     """An entity's events: who was where, who saw it, which beliefs of order 1 and 2 it changed."""
     found = memory.replay(entity, as_of, limit)
-    return ReplayAnswer.of(memory.scenario, found, _note(memory, entity, found.steps))
+    note = _note(memory, entity, found.steps)
+    if found.order == 1:
+        note = "What they think of each other is left out: too many saw it."
+    return ReplayAnswer.of(memory.scenario, found, note)
 
 
 def _note(memory: Memory, entity: str | None, found: Sequence[object]) -> str | None:

@@ -6,7 +6,6 @@ Pure functions over a `Memory`.
 from __future__ import annotations
 
 import shlex
-import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import islice
@@ -18,7 +17,7 @@ from so_mcp import scenarios as samples
 from so_mcp.errors import InvalidInputError
 from so_mcp.library import Cleared, Stored
 from so_mcp.memory import Memory
-from so_mcp.names import near_names
+from so_mcp.names import composed, near_names, normal_name
 from so_mcp.progress import Progress, silent
 from so_mcp.recorder import Record
 from so_mcp.vocabulary import Vocabulary
@@ -224,11 +223,12 @@ def vocabulary(
     elif changes and name is None:
         raise InvalidInputError("name: expected what alias or rename_to is for. Give its name.")
     elif alias is not None and name is not None:
-        made = memory.alias(alias, name, kind)
+        made = memory.alias(alias, normal_name(name, "name"), kind)
         changed = f"{made.name} now means {made.of} ({made.kind}), in events and questions."
         name, kind = made.of, made.kind
     elif rename_to is not None and name is not None:
-        done = memory.rename(name, rename_to, kind, progress=progress)
+        to = normal_name(rename_to, "rename_to")
+        done = memory.rename(name, to, kind, progress=progress)
         changed = (
             f"{done.name} ({done.kind}) is {done.to} now, in {counted(done.events, 'event')} and every "
             f"mind; {done.name} still means it. Words and values keep the old name."
@@ -247,6 +247,6 @@ def _like(name: str | None, found: Vocabulary) -> Callable[[str], bool]:
     if name is None:
         return lambda _: True
     known = {*found.agents, *found.rooms, *found.entities, *(one.name for one in found.aliases)}
-    name = unicodedata.normalize("NFC", name)
+    name = composed(name)
     near = near_names(name, known, limit=_NAMES_SHOWN)
     return lambda other: name.casefold() in other.casefold() or other in near

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from so_mcp.minds import chain_of
+from so_mcp.names import normal_name
 from so_mcp.view import AgentView
 from so_mcp.wording import listed
 
@@ -31,6 +32,7 @@ def what_does_person_believe(
     view: AgentView, person: Person, entity: OneEntity = None
 ) -> BeliefsAnswer:
     """What you think that a person believes."""
+    person = normal_name(person, "person")
     found = view.what_does_person_believe(person, entity)
     return BeliefsAnswer.of(view.scenario, chain_of([view.agent, person]), found)
 
@@ -53,6 +55,7 @@ def explain(
     person: Annotated[str | None, Field(description="whose belief; default yours")] = None,
 ) -> OwnExplanationAnswer:
     """Why you believe something, or think that a person does: how it came, from whom, the words."""
+    person = None if person is None else normal_name(person, "person")
     chain = chain_of([view.agent] if person is None else [view.agent, person])
     return OwnExplanationAnswer.of(view.scenario, chain, entity, view.explain(entity, person))
 
@@ -69,6 +72,7 @@ def who_is_misinformed(view: AgentView) -> MisinformedAnswer:
 
 def context_for(view: AgentView, talking_to: Person) -> ContextAnswer:
     """What to have in mind before you talk to somebody: what to correct, tell, ask."""
+    talking_to = normal_name(talking_to, "talking_to")
     found = view.briefing(talking_to)
     note = None
     if all(point.theirs is None and point.seen_as is None for point in found):

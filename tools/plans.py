@@ -18,7 +18,7 @@ from so_mcp.what_if import WhatIf
 from so_mcp.wording import listed, quoted, some
 
 from .answers import Answer, WouldChange
-from .supervisor import Entity
+from .supervisor import Entity, refuse_too_many
 
 # What an event holds is in the schema of record: once is enough for a context.
 EventsLikeRecord = Annotated[
@@ -143,6 +143,7 @@ def what_if(
     progress: Progress = silent,
 ) -> WhatIfAnswer:
     """Whose beliefs, about the truth and about each other, these events would change. Writes nothing."""
+    refuse_too_many(events)
     return WhatIfAnswer.of(memory.scenario, memory.what_if(events, depth, progress=progress), limit)
 
 

@@ -5,10 +5,12 @@ Pure functions over a `Memory`; the server adds nothing but the wire.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, Strict, WithJsonSchema
 
+from so_mcp.errors import InvalidEventError
 from so_mcp.events import Event
 from so_mcp.memory import Memory
 from so_mcp.minds import chain_of
@@ -26,14 +28,27 @@ Chain = Annotated[
     list[str], Field(min_length=1, description="agents, outermost first; one: its own belief")
 ]
 Entity = Annotated[str, Field(description="what the belief is about")]
-AsOf = Annotated[str | int | None, Field(description="ISO 8601 time or ms; default now")]
+# Strict: a boolean is no moment.
+AsOf = Annotated[
+    str | Annotated[int, Strict()] | None, Field(description="ISO 8601 time or ms; default now")
+]
 CHANGES_SHOWN = 20  # of a dry run
+EVENTS_AT_ONCE = 10_000  # which take seconds, and an answer of a megabyte
 # Checked by `check_events`, whose errors teach; the schema is the model's own.
 Events = Annotated[
     list[Any],
     Field(min_length=1),
     WithJsonSchema({"type": "array", "items": Event.model_json_schema(), "minItems": 1}),
 ]
+
+
+def refuse_too_many(events: Sequence[Any]) -> None:
+    """Raise `InvalidEventError` for more events than one call takes."""
+    if len(events) > EVENTS_AT_ONCE:
+        raise InvalidEventError(
+            f"events: expected at most {EVENTS_AT_ONCE} in one call, got {len(events)}. Nothing was "
+            "recorded: give them in several calls, in order."
+        )
 
 
 def record(
@@ -46,6 +61,7 @@ def record(
     """Record what happened, in order; who witnesses an event follows from its room or audience.
     state, say and announce make it so. For a claim that may be wrong use tell: it changes only its
     hearers. Of a wrong batch nothing is recorded."""
+    refuse_too_many(events)
     if dry_run:
         found = memory.what_if(events, progress=progress)
         return RecordAnswer.of_dry_run(memory.scenario, found, CHANGES_SHOWN)
