@@ -7,12 +7,14 @@ slow or cut off must not happen again behind the caller's back.
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import falkordb
+import redis
 from falkordb.query_result import QueryResult
 from hiredis import pack_command
 from redis import exceptions as redis_errors
@@ -21,8 +23,10 @@ from redis.retry import Retry
 
 from .config import ServerAddress
 from .cypher import Prepared, Query, catalogue
+from .database_errors import is_empty_graph, translated
 from .embedded import EmbeddedStore
-from .errors import AccessError, ConnectionLostError, OutcomeUnknownError, StoreError
+from .errors import ConnectionLostError, OutcomeUnknownError, StoreError
+from .private_files import is_short_of_space
 
 Row = dict[str, Any]
 
@@ -63,20 +67,30 @@ class Database:
     ``observers`` are told what is sent, one call a round trip, for tests that count them.
     """
 
-    def __init__(self, connect: Callable[[], falkordb.FalkorDB], close: Callable[[], None]) -> None:
-        """Remember how to connect; nothing is opened until the first call."""
+    def __init__(
+        self,
+        connect: Callable[[], redis.Redis],
+        close: Callable[[], None],
+        folder: Path | None = None,
+    ) -> None:
+        """Nothing is opened until the first call. ``folder``: of an embedded database, its files'."""
         self._connect = connect
         self._close = close
-        self._client: falkordb.FalkorDB | None = None
+        self._folder = folder
+        self._connecting = threading.Lock()
+        self._closed_for_good = False
+        self._client: redis.Redis | None = None
         self.observers: list[Callable[[list[tuple[str, ...]]], None]] = []
 
-    def close(self) -> None:
-        """Give the connections back, and leave the embedded server."""
-        if self._client is not None:
-            self._client.connection.close()
-            self._client.connection.connection_pool.disconnect()
-            self._client = None
-        self._close()
+    def close(self, *, for_good: bool = False) -> None:
+        """Leave the embedded server; ``for_good``: a thread still at work cannot start it again."""
+        self._closed_for_good |= for_good
+        with self._connecting:
+            if self._client is not None:
+                self._client.close()
+                self._client.connection_pool.disconnect()
+                self._client = None
+            self._close()
 
     def command(self, *parts: str | int) -> Any:
         """One plain command of the supervisor's, such as ACL SETUSER."""
@@ -107,8 +121,8 @@ class Database:
         except ConnectionLostError:
             replies = self._send_anew(commands)[-1]
         for reply in replies:
-            if isinstance(reply, redis_errors.ResponseError) and not _is_empty_graph(reply):
-                raise _translated(reply) from reply
+            if isinstance(reply, redis_errors.ResponseError) and not is_empty_graph(reply):
+                raise translated(reply) from reply
         return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
 
     def _send_anew(self, commands: list[tuple[str, ...]]) -> list[Any]:
@@ -143,26 +157,37 @@ class Database:
             if isinstance(error, redis_errors.BusyLoadingError):
                 self._client = None  # somebody started it again: connect anew, which waits
             if isinstance(error, redis_errors.RedisError | OSError):
-                raise _translated(error) from error
+                raise translated(error) from error
             raise
         finally:
             pool.release(connection)
 
     def _connected(self) -> tuple[Any, Any]:
-        """A live connection; a server that was killed is started again, once."""
+        """A live connection; a server that was killed is started again, once.
+
+        A login that worked and is refused now was rotated: it is looked up again, once.
+        """
         for attempt in (1, 2):
+            known = self._client is not None
             try:
-                if self._client is None:
-                    self._client = self._connect()
-                    _wait_until_loaded(self._client)
-                pool = self._client.connection.connection_pool
+                pool = self._connected_client().connection_pool
                 return pool, pool.get_connection()
             except redis_errors.RedisError as error:
                 self._client = None
                 again = isinstance(error, redis_errors.ConnectionError) and attempt == 1
-                if not again or isinstance(error, redis_errors.AuthenticationError):
-                    raise _translated(error) from error
+                if not again or (isinstance(error, redis_errors.AuthenticationError) and not known):
+                    raise translated(error) from error
         raise AssertionError("unreachable")
+
+    def _connected_client(self) -> redis.Redis:
+        with self._connecting:
+            if self._closed_for_good:
+                raise ConnectionLostError("The connection is closed: this process is ending.")
+            if self._client is None:
+                client = self._connect()
+                _wait_until_loaded(client)
+                self._client = client
+            return self._client
 
     def _send(self, connection: Any, commands: list[tuple[str, ...]]) -> list[Any]:
         """One round trip; a refused command's error stands in its place in the answer."""
@@ -177,8 +202,8 @@ class Database:
             except redis_errors.ResponseError as error:
                 replies.append(error)
         for reply in replies:
-            if isinstance(reply, redis_errors.ResponseError) and not _is_empty_graph(reply):
-                raise _translated(reply) from reply
+            if isinstance(reply, redis_errors.ResponseError) and not is_empty_graph(reply):
+                raise translated(reply) from reply
         return replies
 
 
@@ -216,7 +241,7 @@ class Transaction:
         commands.append(("GET", self._turn.key))
         _, found, whose = self._database._send(self._connection, commands)  # noqa: SLF001
         if whose is not None and whose != self._turn.mine:
-            self.unwatch()
+            self._database._send(self._connection, [("UNWATCH",)])  # noqa: SLF001
             raise Conflict
         return found
 
@@ -237,8 +262,9 @@ class Transaction:
         return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
 
     def unwatch(self) -> None:
-        """Give up without writing."""
+        """Give up without writing; what is there already may be in memory alone, too."""
         self._database._send(self._connection, [("UNWATCH",)])  # noqa: SLF001 - the two are one
+        self._refuse_unwritten()
 
     def commit(
         self,
@@ -274,6 +300,7 @@ class Transaction:
         for command, result in zip(before, results, strict=False):
             if isinstance(result, redis_errors.ResponseError):
                 raise StoreError(f"{command[0]} failed inside a transaction ({result}).")
+        self._refuse_unwritten()
         for call, result in zip(calls, results[len(before):], strict=False):
             # An error may stand in a result's place, or at its end when it came while running.
             failed = result if isinstance(result, redis_errors.ResponseError) else result[-1]
@@ -284,62 +311,76 @@ class Transaction:
                 )
 
 
+    def _refuse_unwritten(self) -> None:
+        """Redis acknowledges the one write that fills the disk, though its file lacks it."""
+        folder = self._database._folder  # noqa: SLF001 - the two are one
+        if folder is None or not is_short_of_space(folder):
+            return
+        [told] = self._database._send(self._connection, [("INFO", "persistence")])  # noqa: SLF001
+        if "aof_last_write_status:err" in str(told):
+            raise OutcomeUnknownError(
+                "The disk is full: the database has what was just recorded in memory alone. It "
+                "writes it as soon as there is space; if it ends before, it is gone. Free some "
+                "space, then record it again under the same id to be sure."
+            )
+
+
 def supervisor_database(store: EmbeddedStore | ServerAddress) -> Database:
     """The supervisor's login: every graph of every scenario."""
     if isinstance(store, ServerAddress):
-        return _on_server(store, store.username, store.password)
+        return Database(lambda: client_of(store, store.username, store.password), lambda: None)
     own = EmbeddedStore(store.path)  # each database is counted among the users by itself
 
-    def connect() -> falkordb.FalkorDB:
+    def connect() -> redis.Redis:
         own.attach()
-        return _client(own, *own.supervisor_login())
+        return client_of(own, *own.supervisor_login())
 
-    return Database(connect, own.detach)
+    return Database(connect, own.detach, own.path)
 
 
 def agent_database(store: EmbeddedStore | ServerAddress, username: str, agent: str) -> Database:
     """One agent's login: its own mind. Never the supervisor's, whatever the environment says."""
     if isinstance(store, ServerAddress):
-        return _on_server(store, username, store.password)
+        return Database(lambda: client_of(store, username, store.password), lambda: None)
 
     own = EmbeddedStore(store.path)
 
-    def connect() -> falkordb.FalkorDB:
+    def connect() -> redis.Redis:
         own.attach(create=False)
-        return _client(own, *own.agent_login(agent))
+        return client_of(own, *own.agent_login(agent))
 
     return Database(connect, own.detach)
 
 
-def _on_server(address: ServerAddress, username: str | None, password: str | None) -> Database:
-    def connect() -> falkordb.FalkorDB:
-        return falkordb.FalkorDB(
-            host=address.host,
-            port=address.port,
-            username=username,
-            password=password,
-            socket_connect_timeout=10,
-            retry=Retry(NoBackoff(), 0),
-        )
+def client_of(
+    store: EmbeddedStore | ServerAddress, username: str | None, password: str | None
+) -> redis.Redis:
+    """A plain client, and not FalkorDB's own: that one sends INFO, which no agent may.
 
-    return Database(connect, lambda: None)
-
-
-def _client(store: EmbeddedStore, username: str, password: str) -> falkordb.FalkorDB:
-    return falkordb.FalkorDB(
-        unix_socket_path=store.socket_path,
+    Who may send ``INFO server`` may also send ``INFO server everything``, and read there how many
+    keys there are and how often each command has run: a count of what reached others.
+    """
+    where: dict[str, Any] = (
+        {"host": store.host, "port": store.port, "socket_connect_timeout": 10}
+        if isinstance(store, ServerAddress)
+        else {"unix_socket_path": store.socket_path}
+    )
+    return redis.Redis(
+        **where,
         username=username,
         password=password,
+        decode_responses=True,
+        protocol=2,
         retry=Retry(NoBackoff(), 0),
     )
 
 
-def _wait_until_loaded(client: falkordb.FalkorDB) -> None:
+def _wait_until_loaded(client: redis.Redis) -> None:
     """A server that was just started first reads its append-only file."""
     deadline = time.monotonic() + _LOADING_SECONDS
     while True:
         try:
-            client.connection.ping()
+            client.ping()
         except redis_errors.BusyLoadingError:
             if time.monotonic() > deadline:
                 raise
@@ -354,29 +395,3 @@ def _rows(call: Call, reply: Any) -> list[Row]:
     query: Query = catalogue()[call.query]
     names = [column.name for column in query.returns]
     return [dict(zip(names, row, strict=True)) for row in QueryResult(None, reply).result_set]
-
-
-def _is_empty_graph(error: redis_errors.ResponseError) -> bool:
-    return "empty key" in str(error)
-
-
-def _translated(error: Exception) -> Exception:
-    text = str(error)
-    if isinstance(error, redis_errors.AuthenticationError) or "WRONGPASS" in text:
-        return AccessError(
-            "The database refused this login (WRONGPASS). For an agent, run: so-mcp grant AGENT; "
-            "on a server, check FALKORDB_USERNAME and FALKORDB_PASSWORD."
-        )
-    if isinstance(error, redis_errors.NoPermissionError) or "NOPERM" in text:
-        # The client library cuts the database's own code off.
-        return AccessError(
-            f"The database refused this user: NOPERM {text.removeprefix('NOPERM ')}. "
-            "An agent reads its own mind in the scenarios it was granted: "
-            "so-mcp grant AGENT --scenario NAME."
-        )
-    if isinstance(error, redis_errors.ConnectionError | redis_errors.TimeoutError | OSError):
-        return ConnectionLostError(
-            f"The database cannot be reached: {text}. If it is a server, check FALKORDB_HOST and "
-            "FALKORDB_PORT; if it is embedded, try again: the next call starts it."
-        )
-    return StoreError(f"The database answered with an error: {text}")

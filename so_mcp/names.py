@@ -19,9 +19,12 @@ from .errors import InvalidInputError, InvalidNameError
 
 MAX_NAME = 200
 MAX_TEXT = 20_000
+_LONGEST_GIVEN = 4 * MAX_NAME  # a letter and its marks, up to four characters, may become one
+_MARKS = 30  # on one letter
 _FORK = "\x1f"
 EPOCH = "epoch"
 _WORLD_KEY = re.compile(r"so:\{([^{}:]+)\}:world")
+_MIND_KEY = re.compile(r"so:\{([^{}:]+)\}:mind:([^{}:]+)")
 _JOINERS = "\u200c\u200d"  # within emoji, and within words of several scripts
 _NEAR = 80  # of 100: "maya"/"Maya" and "refnd"/"refund" are near, "Ann"/"Bob" are not
 
@@ -30,7 +33,7 @@ def normal_name(name: object, what: str) -> str:
     """Return ``name`` NFC-normalised, or raise `InvalidNameError`; ``what`` says what it names."""
     if not isinstance(name, str):
         raise InvalidNameError(
-            f"{what}: expected a name as text, got {type(name).__name__}. Give text such as 'Maya'."
+            f"{what}: expected a name as text, got {type_of(name)}. Give text such as 'Maya'."
         )
     # isprintable is a C loop and nearly every name passes it: only the rest is looked at closely.
     if not name.isprintable():
@@ -40,7 +43,7 @@ def normal_name(name: object, what: str) -> str:
                     f"{what}: character {position + 1} of {shown(name)} is U+{ord(char):04X}, "
                     "which cannot be printed. Use letters, digits, signs and plain spaces."
                 )
-    name = unicodedata.normalize("NFC", name)
+    name = composed(name)
     if not name or name[0] == " " or name[-1] == " ":
         raise InvalidNameError(
             f"{what}: expected a name that is not empty and does not begin or end with a space, "
@@ -57,10 +60,18 @@ def normal_name(name: object, what: str) -> str:
     return name
 
 
+def composed(name: str) -> str:
+    """``name`` NFC-normalised, unless it is longer than any name can be written.
+
+    Many marks on one letter are sorted in quadratic time: a megabyte of them takes minutes.
+    """
+    return unicodedata.normalize("NFC", name) if len(name) <= _LONGEST_GIVEN else name
+
+
 def checked_text(text: object, what: str) -> str:
     """Return a value or a message unchanged, or raise; line breaks and tabs are fine."""
     if not isinstance(text, str):
-        raise InvalidInputError(f"{what}: expected text, got {type(text).__name__}.")
+        raise InvalidInputError(f"{what}: expected text, got {type_of(text)}.")
     if not text:
         raise InvalidInputError(f"{what}: expected text, got ''. Leave it out, or use null.")
     if len(text) > MAX_TEXT:
@@ -76,13 +87,30 @@ def checked_text(text: object, what: str) -> str:
     return text
 
 
+def type_of(value: object) -> str:
+    """What something is that should have been something else, as whoever wrote it in JSON knows it."""
+    return "null" if value is None else type(value).__name__
+
+
 def shown(name: str) -> str:
     """A name as it may stand in a message: quoted, cut, and what cannot be printed escaped."""
     return repr(name) if len(name) <= 60 else f"{name[:60]!r}…"
 
 
+def brief(value: object) -> str:
+    """Anything that was given as it may stand in a message."""
+    if isinstance(value, str):
+        return shown(value)
+    try:
+        return shown(repr(value)).strip("'\"")
+    except (ValueError, RecursionError):  # a number of thousands of digits, a thousand lists deep
+        return f"something too large to show ({type_of(value)})"
+
+
 def near_names(name: str, among: Iterable[str], limit: int = 3) -> list[str]:
     """Existing names that ``name`` may be a slip of, nearest first. Nothing is ever merged."""
+    if len(name) > _LONGEST_GIVEN:  # is no slip, and folding it would take as long as normalising
+        return []
     others = {other: folded(other) for other in among if other != name}
     if not others:
         return []
@@ -96,12 +124,24 @@ def near_names(name: str, among: Iterable[str], limit: int = 3) -> list[str]:
 
 def folded(text: str) -> str:
     """Without case, accents, widths and what does not show: what to the eye is the same."""
+    if len(text) > _LONGEST_GIVEN:
+        text = _sortable(text)
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     kept = (
         char for char in decomposed
         if not unicodedata.combining(char) and unicodedata.category(char) != "Cf"
     )
     return " ".join("".join(kept).split())
+
+
+def _sortable(text: str) -> str:
+    """With so many marks on a letter as Unicode's stream-safe text has; see `composed` for why."""
+    kept, marks = [], 0
+    for char in text:
+        marks = marks + 1 if unicodedata.combining(char) else 0
+        if marks <= _MARKS:
+            kept.append(char)
+    return "".join(kept)
 
 
 def fork_name(scenario: str, token: str) -> str:
@@ -121,6 +161,12 @@ def scenario_of(key: str) -> str | None:
     """The scenario whose world is under a key; None for a mind, for a fork, or anything else."""
     found = _WORLD_KEY.fullmatch(key)
     return None if found is None else unquote(found[1])
+
+
+def mind_of(key: str) -> tuple[str, str] | None:
+    """The scenario and the agent whose mind is under a key; None for anything else, or a fork's."""
+    found = _MIND_KEY.fullmatch(key)
+    return None if found is None else (unquote(found[1]), unquote(found[2]))
 
 
 def is_fork(scenario: str) -> bool:

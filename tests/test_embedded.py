@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import json
 import os
+import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from so_mcp import Memory
+from so_mcp import Memory, private_files, server_process
 from so_mcp.embedded import EmbeddedStore, is_answering
-from so_mcp.errors import PlatformError, StoreError
+from so_mcp.errors import ConnectionLostError, PlatformError, StoreError
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -29,6 +35,18 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
 
 def server_pid(path: Path) -> int:
     return int((path / "server.pid").read_text())
+
+
+def servers_of(path: Path) -> list[int]:
+    """The processes that work in a store's data folder, zombies aside."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").samefile(path / "data"):
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
 
 
 def kill_database(path: Path) -> None:
@@ -115,40 +133,41 @@ def test_a_killed_owner_of_the_store_does_not_stop_the_next(store_path: Path) ->
     assert pid
 
 
-def test_processes_that_start_at_one_moment_share_one_database(store_path: Path) -> None:
+def test_twelve_processes_that_start_in_one_instant_share_one_database(store_path: Path) -> None:
     program = (
-        "import sys; from so_mcp import Memory\n"
-        "memory = Memory(path=sys.argv[1]); sys.stdin.readline()\n"
-        "memory.set(sys.argv[2], 'v', by='Ann'); print(memory.database.command('INFO', 'server'))\n"
-        "sys.stdout.flush(); sys.stdin.readline()\n"
+        "import fcntl, sys; from so_mcp import Memory\n"
+        "memory = Memory(path=sys.argv[1]); print('ready', flush=True)\n"
+        "fcntl.flock(open(sys.argv[3]), fcntl.LOCK_SH)\n"
+        "memory.set(sys.argv[2], 'v', by='Ann')\n"
+        "print(memory.database.command('CONFIG', 'GET', 'pidfile'), flush=True)\n"
+        "sys.stdin.readline(); assert memory.believes('Ann', sys.argv[2]) == 'v'\n"
     )
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(store_path), f"e{number}"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
-        for number in range(6)
-    ]
-    pids = set()
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in started:
+    barrier = store_path.parent / "barrier"
+    with barrier.open("w") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", program, str(store_path), f"e{number}", str(barrier)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )
+            for number in range(12)
+        ]
+        for process in started:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+    for process in started:  # closing the gate's file let all of them go
         assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("{"):
-                pids.add(line.partition("'process_id': ")[2].partition(",")[0])
-                break
-            if line.startswith("process_id:"):
-                pids.add(line.strip().partition(":")[2])
-                break
+        assert "server.pid" in process.stdout.readline()
+    # Every one has been answered, and none has left: those that listen are counted now.
+    assert servers_of(store_path) == [server_pid(store_path)]
     for process in started:
-        process.communicate("done\n")
+        process.communicate("done\n", timeout=60)
         assert process.returncode == 0
-    assert len(pids) == 1, pids
+    assert servers_of(store_path) == []
     with Memory(path=store_path) as memory:
-        assert sorted(memory.entities()) == [f"e{number}" for number in range(6)]
+        assert sorted(memory.entities()) == sorted(f"e{number}" for number in range(12))
+        assert memory.step() == 12
+        assert memory.verify() == []
 
 
 def test_a_file_where_the_store_should_be_is_a_clear_error_and_stays_as_it_is(
@@ -285,3 +304,199 @@ def test_a_stale_pid_file_never_costs_a_stranger_its_life(store_path: Path) -> N
         assert stranger.poll() is None
         stranger.communicate(b"\n")
         assert stranger.returncode == 0
+
+
+# What a process that died, or lives on, can leave in the way ---------------------------------------
+
+HOLDER = (
+    "import sys; from pathlib import Path; from so_mcp.private_files import locked\n"
+    "with locked(Path(sys.argv[1]) / 'start.lock'):\n"
+    "    print('ready', flush=True); sys.stdin.readline()\n"
+)
+
+
+@contextmanager
+def somebody_starting(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the start of a store up."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.communicate("\n", timeout=30)
+
+
+def test_who_waits_for_a_stopped_starter_is_told_its_number_and_the_way_out(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(private_files, "_PATIENCE_WITH_A_STOPPED_ONE", 0.1)
+    store_path.mkdir()
+    with somebody_starting(store_path) as process:
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        with pytest.raises(StoreError) as caught:
+            Memory(path=store_path).set("e", "v", by="Ann")
+        assert f"process {process.pid}" in str(caught.value)
+        assert f"which is stopped (to let it go on: kill -CONT {process.pid})" in str(caught.value)
+        process.send_signal(signal.SIGCONT)
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+
+
+def test_who_waits_for_a_slow_starter_waits_longer_and_is_told_then(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(private_files, "_PATIENCE_WITH_A_STOPPED_ONE", 0.0)
+    monkeypatch.setattr(private_files, "_PATIENCE", 0.3)
+    store_path.mkdir()
+    with somebody_starting(store_path) as process:
+        begun = time.monotonic()
+        with pytest.raises(StoreError, match=rf"held for \d+ seconds by process {process.pid} \("):
+            Memory(path=store_path).set("e", "v", by="Ann")
+        assert time.monotonic() - begun > 0.3
+
+
+def test_a_zombie_of_the_database_does_not_stop_the_next_start(store_path: Path) -> None:
+    """Where nobody buries the dead, as in a container whose first process is no init."""
+    become_a_subreaper, on, off = 36, 1, 0
+    libc = ctypes.CDLL(None)
+    assert libc.prctl(become_a_subreaper, on, 0, 0, 0) == 0
+    try:
+        with Memory(path=store_path) as memory:
+            memory.set("e", "v", by="Ann")
+            dead = server_pid(store_path)
+            kill_database(store_path)
+            wait_until(lambda: "\nState:\tZ" in Path(f"/proc/{dead}/status").read_text())
+            assert memory.believes("Ann", "e") == "v"
+            assert server_pid(store_path) != dead
+            assert "\nState:\tZ" in Path(f"/proc/{dead}/status").read_text()
+            second = server_pid(store_path)
+        for pid in (dead, second):
+            os.waitpid(pid, 0)
+    finally:
+        libc.prctl(become_a_subreaper, off, 0, 0, 0)
+
+
+def test_a_stranger_who_listens_where_the_socket_belongs_does_not_stop_the_next_start(
+    store_path: Path,
+) -> None:
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.bind(memory.store.socket_path)
+        stranger.listen()
+        with Memory(path=store_path) as again:
+            assert again.believes("Ann", "e") == "v"
+
+
+def test_a_folder_where_the_socket_belongs_is_a_clear_error(store_path: Path) -> None:
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+    taken = Path(memory.store.socket_path)
+    taken.mkdir()
+    with pytest.raises(StoreError, match=r"redis\.sock cannot be prepared: Is a directory"):
+        Memory(path=store_path).believes("Ann", "e")
+    taken.rmdir()
+    with Memory(path=store_path) as memory:
+        assert memory.believes("Ann", "e") == "v"
+
+
+def test_a_database_whose_socket_was_removed_is_started_anew_and_loses_nothing(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those who tidy /tmp do it, where the socket of a store in a deep folder is."""
+    monkeypatch.setattr("so_mcp.embedded._SOCKET_GONE_SECONDS", 0.1)
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+        first = server_pid(store_path)
+        Path(memory.store.socket_path).unlink()
+        with Memory(path=store_path) as other:
+            assert other.believes("Ann", "e") == "v"
+            assert server_pid(store_path) != first
+            assert memory.believes("Ann", "e") == "v"
+            assert servers_of(store_path) == [server_pid(store_path)]
+
+
+def test_stopping_a_database_that_does_not_end_says_so(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_process, "_STOP_SECONDS", 0.2)
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+        pid = server_pid(store_path)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(StoreError, match=rf"process {pid}, does not end.*kill -CONT"):
+                EmbeddedStore(store_path).stop()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+# Leaving while another thread is at work -----------------------------------------------------------
+
+
+def test_a_thread_at_work_cannot_start_again_what_was_closed_for_good(store_path: Path) -> None:
+    for _ in range(3):
+        memory = Memory(path=store_path)
+        memory.set("e", "v", by="Ann")
+        errors: list[Exception] = []
+
+        def work(memory: Memory = memory, errors: list[Exception] = errors) -> None:
+            try:
+                while True:
+                    memory.set("e", "w", by="Ann")
+            except StoreError as error:
+                errors.append(error)
+
+        before = memory.step()
+        thread = threading.Thread(target=work)
+        thread.start()
+        while memory.step() < before + 3:
+            pass
+        memory.database.close(for_good=True)
+        thread.join(30)
+        assert len(errors) == 1
+        assert not is_answering(memory.store.socket_path)
+        with pytest.raises(ConnectionLostError, match="this process is ending"):
+            memory.believes("Ann", "e")
+        assert servers_of(store_path) == []
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_server_told_to_end_while_it_records_leaves_no_database_and_nothing_torn(
+    store_path: Path, name: str
+) -> None:
+    events = [
+        {"kind": "say", "speaker": "Ann", "entity": "e", "value": str(number), "audience": ["Bob"],
+         "id": str(number)}
+        for number in range(3_000)
+    ]
+    messages = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "record", "arguments": {"events": events}}},
+    ]
+    command = shutil.which("so-mcp", path=Path(sys.executable).parent)
+    assert command is not None
+    with subprocess.Popen(
+        [command], env={"FALKORDB_LITE_PATH": str(store_path)}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    ) as process:
+        assert process.stdin is not None
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+        written = store_path / "data" / "appendonlydir" / "appendonly.aof.1.incr.aof"
+        wait_until(lambda: written.exists() and written.stat().st_size > 50_000)
+        process.send_signal(getattr(signal, name))
+        process.communicate(timeout=60)
+        assert process.returncode == 128 + getattr(signal, name)
+    assert servers_of(store_path) == []
+    with Memory(path=store_path) as memory:
+        assert 0 < memory.step() < 3_000
+        assert memory.verify() == []
