@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from .calls import (
+    Source,
     ask,
     missing_argument,
     parameters,
@@ -27,6 +28,7 @@ from .config import Config
 from .errors import InvalidInputError, UnknownNameError
 from .events import EXAMPLES
 from .memory import Memory
+from .names import shown
 from .tools import Tool
 from .tools.answers import Answer
 
@@ -49,7 +51,7 @@ def call(options: argparse.Namespace, config: Config) -> int:
         if options.tool not in tools:
             raise UnknownNameError(unknown("tool", options.tool, tools))
         tool = tools[options.tool]
-        answer = ask(tool, source, arguments_of(tool, options.arguments))
+        answer = ask(tool, source, arguments_of(tool, options.arguments, source))
     return _print(answer, options)
 
 
@@ -73,7 +75,7 @@ def events_of(given: bytes) -> list[Any]:
         # A line that is whole by itself says that each is an event; else the document is broken.
         if len(lines) > 1 and _is_json(lines[0][1]):
             return [_event(number, line) for number, line in lines]
-        raise InvalidInputError(f"record: not JSON: {error}. Example: {_EXAMPLE}") from None
+        raise InvalidInputError(f"record: not JSON: {_why(error)}. Example: {_EXAMPLE}") from None
     if whole == []:
         raise InvalidInputError(f"record: the list is empty. Give an event, such as {_EXAMPLE}")
     return whole if isinstance(whole, list) else [whole]
@@ -84,23 +86,33 @@ def _event(number: int, line: str) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(
-            f"record: line {number} is not JSON: {error}. Nothing was recorded."
+            f"record: line {number} is not JSON: {_why(error)}. Nothing was recorded."
         ) from None
 
 
-def arguments_of(tool: Tool, words: Sequence[str]) -> dict[str, Any]:
+def _why(error: ValueError | RecursionError) -> str:
+    """What is wrong with JSON; Python's own words for two of these are about Python."""
+    if isinstance(error, json.JSONDecodeError):
+        return str(error)
+    return "nested too deep" if isinstance(error, RecursionError) else "a number of too many digits"
+
+
+def arguments_of(
+    tool: Tool, words: Sequence[str], source: Source | None = None
+) -> dict[str, Any]:
     """The arguments that ``key=value`` words give a tool; raises `InvalidInputError`.
 
     A value is JSON where it parses as JSON and the argument takes that, else text; a key that is
     repeated gives a list.
     """
-    known = parameters(tool)
+    known = parameters(tool, source)
     given: dict[str, list[str]] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
             raise InvalidInputError(
-                f"{tool.name}: expected key=value, got {word!r}. Arguments: {', '.join(known)}."
+                f"{tool.name}: expected key=value, got {shown(word)}. "
+                f"Arguments: {', '.join(known)}."
             )
         given.setdefault(key, []).append(value)
     if problem := unknown_argument(tool.name, given, known):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from .database import Call, Database
 from .errors import InvalidInputError
 from .events import SETTING
-from .minds import EVER, MAX_CHAINS, Held, ask, ask_all_with, chain_of, moment
+from .minds import EVER, MAX_CHAINS, Held, ask, ask_all_with, chain_of, moment, refuse_too_many
 from .names import near_names, normal_name, shown, world_key
 from .seen import SeenEvent, seen_event
 from .testimony import Trail, trail_of
@@ -192,6 +192,8 @@ class Questions:
             raise InvalidInputError("agents: expected one or more, got none. Leave it out for all.")
         entity = None if entity is None else names.entity(entity)
         depths = (1, 2) if depth is None else (depth,)
+        # Before they are made: of a hundred agents there are a hundred million of depth 4.
+        refuse_too_many(sum(len(minds) * max(len(everyone) - 1, 0) ** (d - 1) for d in depths))
         questions = [c for d in depths for c in _chains(minds, everyone, d)]
         actual = [chain[1:] for chain in questions if len(chain) > 1]
         asked = list(dict.fromkeys(questions + actual))

@@ -46,11 +46,16 @@ _PATIENCE = 30.0  # seconds
 
 @dataclass(slots=True)
 class Recorded:
-    """What one event became. ``again``: its id had been recorded before; nothing was written."""
+    """What one event became.
+
+    ``again``: its id had been recorded before; nothing was written. ``late``: others that were
+    recorded before had happened after it, so what came of them was projected again.
+    """
 
     event: LoggedEvent
     witnesses: tuple[str, ...]
     again: bool = False
+    late: bool = False
 
 
 class _Step(NamedTuple):
@@ -244,10 +249,13 @@ class Recorder:
             )
         else:
             transaction.unwatch()
+        newest = world.at
         for event, again in placed:
             seen = after.events.get(event.seq)
             witnesses = () if again or seen is None else seen.routed.witnesses
-            record.events.append(Recorded(event, witnesses, again))
+            late = not again and event.at < newest
+            newest = max(newest, event.at)
+            record.events.append(Recorded(event, witnesses, again, late))
         record.note(new, after.world)
 
     def _folded(

@@ -27,6 +27,7 @@ class SeenEvent:
     witnesses: tuple[str, ...]
     agents: tuple[str, ...] = ()
     everyone: bool = False
+    target: int | None = None  # void: the number of the event that never happened
 
 
 def seen_event(row: Row) -> SeenEvent:
@@ -34,5 +35,5 @@ def seen_event(row: Row) -> SeenEvent:
     return SeenEvent(
         row["seq"], row["at"], row["kind"], row.get("actor"), row["room"], row.get("entity"),
         row.get("value"), row.get("text"), row.get("about"), tuple(row["witnesses"]),
-        tuple(row["agents"]), row.get("everyone", False),
+        tuple(row["agents"]), row.get("everyone", False), row.get("target"),
     )

@@ -179,11 +179,11 @@ def _outline(answer: type[Answer]) -> dict[str, Any]:
     for name, field in schema["properties"].items():
         kinds = [option.get("type", "object") for option in field.get("anyOf", [field])]
         kept[name] = {"type": kinds[0] if len(kinds) == 1 else kinds}
-    return {"type": "object", "properties": kept, "required": schema["required"]}
+    return {"type": "object", "properties": kept}
 
 
 def _slim(schema: Any) -> Any:
-    """A JSON schema without what costs a context and tells nothing: titles, null defaults.
+    """A JSON schema without what costs a context and tells nothing: titles, null defaults, types.
 
     Optional arguments are left out rather than null.
     """
@@ -196,6 +196,8 @@ def _slim(schema: Any) -> Any:
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and (key, value) != ("default", None)
     }
+    if "enum" in kept:  # its values say of what type they are
+        kept.pop("type", None)
     options = kept.pop("anyOf", None)
     if options is None:
         return kept

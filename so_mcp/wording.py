@@ -107,6 +107,9 @@ def happened(event: SeenEvent) -> str:
     match event.kind:
         case "enter":
             clause = f"{some(event.agents)} entered {event.room}"
+        case "void":
+            why = f": {short(event.text)}" if event.text else ""
+            clause = f"event {event.target} was voided, it never happened{why}"
         case "exit":
             clause = f"{some(event.agents)} left {event.room or 'every room'}"
         case "state" if event.actor is None:

@@ -326,6 +326,8 @@ class RecordedEvent(BaseModel):
     at: str
     witnesses: list[str]
     again: bool = False
+    late: bool = False
+    voids: int | None = None
 
 
 class RecordAnswer(Answer):
@@ -353,7 +355,8 @@ class RecordAnswer(Answer):
             scenario=scenario,
             events=[
                 RecordedEvent(number=r.event.seq, at=clock(r.event.at),
-                              witnesses=list(r.witnesses), again=r.again)
+                              witnesses=list(r.witnesses), again=r.again, late=r.late,
+                              voids=r.event.target)
                 for r in record.events
             ],
             new_agents=record.agents,
@@ -368,8 +371,18 @@ class RecordAnswer(Answer):
         for event in self.events:
             if event.again:
                 lines.append(f"Event {event.number} was recorded before; nothing was written.")
+            elif event.voids is not None:
+                lines.append(
+                    f"Event {event.number} recorded: event {event.voids} never happened. To take "
+                    f"that back, void event {event.number}."
+                )
             else:
-                lines.append(f"Event {event.number} recorded, seen by {listed(event.witnesses)}.")
+                late = "" if not event.late else (
+                    " Others had happened after it: what came of them was worked out again."
+                )
+                lines.append(
+                    f"Event {event.number} recorded, seen by {listed(event.witnesses)}.{late}"
+                )
         for what, names in (
             ("agents", self.new_agents), ("rooms", self.new_rooms), ("entities", self.new_entities)
         ):

@@ -29,6 +29,9 @@ Chain = Annotated[
 ]
 Entity = Annotated[str, Field(description="what the belief is about")]
 # Strict: a boolean is no moment.
+AsRecorded = Annotated[
+    int | None, Field(description="number of an event: what was answered then")
+]
 AsOf = Annotated[
     str | Annotated[int, Strict()] | None, Field(description="ISO 8601 time or ms; default now")
 ]
@@ -68,9 +71,11 @@ def record(
     return RecordAnswer.of(memory.scenario, memory.record(events, progress=progress))
 
 
-def believes(memory: Memory, chain: Chain, entity: Entity, as_of: AsOf = None) -> BeliefAnswer:
+def believes(
+    memory: Memory, chain: Chain, entity: Entity, as_of: AsOf = None, as_recorded: AsRecorded = None
+) -> BeliefAnswer:
     """What a chain of minds believes: ["Billing", "Maya"] is what Billing thinks Maya believes."""
-    held = memory.held(chain, entity, as_of)
+    held = memory.held(chain, entity, as_of, as_recorded=as_recorded)
     if held is not None:  # by its canonical names
         return BeliefAnswer.of(memory.scenario, held.chain, held.entity, held)
     note = memory.slip_of_an_entity(entity)
@@ -86,26 +91,29 @@ def false_beliefs(
     entity: Annotated[str | None, Field(description="only this entity")] = None,
     agents: Annotated[list[str] | None, Field(description="only these minds")] = None,
     as_of: AsOf = None,
+    as_recorded: AsRecorded = None,
     limit: Annotated[int, Field(ge=1, le=500)] = 20,
 ) -> FalseBeliefsAnswer:
     """Who is wrong, about the truth or about what others really believe, and what they missed."""
-    found = memory.false_beliefs(depth, entity, agents, as_of)
+    found = memory.false_beliefs(depth, entity, agents, as_of, as_recorded=as_recorded)
     note = memory.slip_of_an_entity(entity) if entity is not None and not found else None
     return FalseBeliefsAnswer.of(memory.scenario, found, limit, note)
 
 
 def explain(
-    memory: Memory, chain: Chain, entity: Entity, as_of: AsOf = None
+    memory: Memory, chain: Chain, entity: Entity, as_of: AsOf = None, as_recorded: AsRecorded = None
 ) -> ExplanationAnswer:
     """Why a chain believes it: the event and its witnesses, who told whom, what each missed since."""
-    found = memory.explain(chain, entity, as_of)
+    found = memory.explain(chain, entity, as_of, as_recorded=as_recorded)
     note = None if found.held is not None else memory.slip_of_an_entity(entity)
     return ExplanationAnswer.of(memory.scenario, found, note)
 
 
-def who_knows(memory: Memory, entity: Entity, as_of: AsOf = None) -> WhoKnowsAnswer:
+def who_knows(
+    memory: Memory, entity: Entity, as_of: AsOf = None, as_recorded: AsRecorded = None
+) -> WhoKnowsAnswer:
     """Who is up to date, out of date, unaware; who is wrong about who is."""
-    found = memory.who_knows(entity, as_of)
+    found = memory.who_knows(entity, as_of, as_recorded=as_recorded)
     nothing = found.truth is None and not found.unverified
     note = memory.slip_of_an_entity(entity) if nothing else None
     return WhoKnowsAnswer.of(memory.scenario, found, note)

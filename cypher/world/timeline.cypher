@@ -22,6 +22,7 @@
 // returns: value     str?  the value given
 // returns: text      str?  the words
 // returns: about     str?  whose belief was reported
+// returns: target    int?  void: the event that never happened
 // returns: witnesses list  who witnessed it
 // returns: steps     list  of each of them: its number among the events that reached that mind
 
@@ -30,7 +31,7 @@ WITH w
 MATCH (e:Event)
 WHERE e.seq > $after AND e.at >= $since AND e.at <= $as_of
   AND ($entity IS NULL OR e.entity = $entity)
-  AND (NOT $telling OR e.entity IS NOT NULL OR e.text IS NOT NULL)
+  AND (NOT $telling OR (e.kind <> 'void' AND (e.entity IS NOT NULL OR e.text IS NOT NULL)))
 OPTIONAL MATCH (w)-[took:WITNESSED]->(e)
 WITH e, took
 WHERE $agent IS NULL OR (took IS NULL) = $missed
@@ -43,5 +44,5 @@ WITH total, e, a, took ORDER BY a.name
 WITH total, e, collect(a.name) AS witnesses, collect(took.step) AS steps
 RETURN total, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.agents AS agents,
        e.room AS room, e.everyone AS everyone, e.entity AS entity, e.value AS value,
-       e.text AS text, e.about AS about, witnesses, steps
+       e.text AS text, e.about AS about, e.target AS target, witnesses, steps
 ORDER BY at DESC, seq DESC
