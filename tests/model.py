@@ -1,56 +1,39 @@
 """A brute-force reference model of belief, for the property tests.
 
-Written from the specification of belief ("Who learns what: the semantics of the engine"; the titles
-in quotes below are its sections) and from nothing else: it imports nothing of the engine, only the
-standard library.
+Written from the specification of belief ("Who learns what: the semantics of the engine") and from
+SEMANTICS.md, which decides what that leaves open, and from nothing else: it imports nothing of the
+engine, only the standard library. The titles in quotes here are sections of the two.
 
-It has no scopes to compare. Every chain of agents is written out, down to ``max_depth``; an event
-appends its value to each chain that it changes, and to no other; a belief is the newest value that
-a chain holds.
+It has no beliefs with a reach to compare. Every chain of agents is written out, down to
+``max_depth``; an event appends its value to each chain that it changes, and to no other; a belief
+is the newest value that a chain holds. It has no live state either: recording appends to a list,
+and asking replays the whole list in the order of events.
 
-Covered: the kinds enter, exit, state, say, announce, tell and report; the policies credulous and
-exit-order; places and channels. Not covered yet: read, retract, forget, groups, distracted, hidden.
+Here: the log and the questions. ``model_minds``: what events do to minds. ``model_rooms``: who is
+where. Not covered: forget, and the policy weighted.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-type Chain = tuple[str, ...]
-"""``(a1, …, ak)``: a1 thinks a2 thinks … ak believes. No two neighbours are the same."""
+from collections.abc import Iterable, Sequence
 
-Event = Mapping[str, Any]
+from model_minds import ACTORS, MOVED, SAID, Agents, Chain, Event, Minds, Past, chains, named
+from model_rooms import Order, Rooms
 
-ACTORS = ("agents", "by", "speaker")
-ROLES = (*ACTORS, "listeners", "audience", "about")
+__all__ = ["Chain", "Event", "Model", "chains", "collapse", "named"]
+
 POLICIES = ("credulous", "exit-order")
 ROOMS = ("channel", "place")
-
-
-class Entry(NamedTuple):
-    """One value that reached a chain, or that was true; it compares in the order (at, seq)."""
-
-    at: int
-    seq: int
-    value: str | None
-
-
-class Chapter:
-    """A stretch of the story in one place, with who left it ("Trust", exit-order)."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-        self.comers: set[str] = set()  # who was ever in the place during this chapter
-        self.left: dict[str, int] = {}  # who has left and is not back in: the seq of the exit
-
-    def trusts(self, listener: str, speaker: str) -> bool:
-        """Tell whether the listener was never here, or has left and the speaker not before it."""
-        if listener not in self.comers:
-            return True
-        if listener not in self.left:
-            return False
-        return speaker not in self.left or self.left[speaker] >= self.left[listener]
+HISTORY = ("none", "since_join", "all")
+READS = ("at_once", "later")
+TARGETS = {
+    "read": (*SAID, "edit", "forward"),
+    "edit": (*SAID, "edit"),
+    "forward": (*SAID, "edit", "forward"),
+    "retract": (*SAID, "edit", "forward"),
+}
+"""The kinds that refer to another event, and to which; a void may be of any."""
+KINDS = (*SAID, *MOVED, *TARGETS, "void")
 
 
 class Model:
@@ -59,30 +42,80 @@ class Model:
     :param policy: what listeners make of testimony, ``credulous`` or ``exit-order`` ("Trust").
     :param rooms: what a room is unless it is declared a place, ``channel`` or ``place`` ("Words").
     :param max_depth: the longest chain that is written out, and so that can be asked.
+    :param history: what of a room a newcomer may read, unless it is declared: ``none``,
+        ``since_join`` or ``all`` ("Reading").
+    :param reads: whether what is said in a room is read ``at_once`` or ``later`` ("Reading").
+
+    Every question takes ``as_recorded``: only the first so many recorded events count then.
     """
 
     def __init__(
-        self, policy: str = "credulous", rooms: str = "channel", max_depth: int = 5
+        self, policy: str = "credulous", rooms: str = "channel", max_depth: int = 5,
+        history: str = "since_join", reads: str = "at_once",
     ) -> None:
-        if policy not in POLICIES or rooms not in ROOMS:
-            raise ValueError(f"policy is one of {POLICIES} and rooms of {ROOMS}: {policy}, {rooms}")
+        chosen = ((policy, POLICIES), (rooms, ROOMS), (history, HISTORY), (reads, READS))
+        for setting, known in chosen:
+            if setting not in known:
+                raise ValueError(f"expected one of {known}, not {setting!r}")
         self.policy = policy
         self.rooms = rooms
         self.max_depth = max_depth
-        self.agents: list[str] = []
-        self._present: dict[str, set[str]] = {}  # of every room known so far
-        self._places: set[str] = set()
-        self._lies_in: dict[str, str] = {}  # the room where an entity lies openly
-        self._chapter: Chapter | None = None
-        self._truth: defaultdict[str, list[Entry]] = defaultdict(list)
-        self._beliefs: defaultdict[tuple[Chain, str], list[Entry]] = defaultdict(list)
-        self._witnesses: list[frozenset[str]] = []
-        self._at = 0
+        self.history = history
+        self.reads = reads
+        self._log: list[Event] = []
+        self._numbers: dict[str, int] = {}  # of the events that have an id
+        self._replays: dict[int, Minds] = {}  # of the first so many events
 
-    # Asking: see "The reading rule"
+    # Recording
+
+    def record(self, event: Event) -> None:
+        """Append an event; its ``seq`` is its number, from 1, and ``happened_at`` its moment.
+
+        :raises ValueError: for an event of no known kind, for one that refers to no event that it
+            can refer to, for an actor named as distracted, for an edit of nothing. What a room is
+            is only checked by asking.
+        """
+        if event["kind"] not in KINDS:
+            raise ValueError(f"the model knows no event of kind {event['kind']!r}")
+        if set(named(event, ACTORS)) & set(named(event, ["distracted"])):
+            raise ValueError(f"its actor cannot be distracted: {event}")
+        seq = len(self._log) + 1
+        if event["kind"] in (*TARGETS, "void"):
+            event = {**event, "event": self._target(event, seq)}
+        if (name := event.get("id")) is not None:
+            if name in self._numbers:
+                raise ValueError(f"there is an event {name!r} already")
+            self._numbers[name] = seq
+        self._log.append(event)
+        self._replays.clear()
+
+    def _target(self, event: Event, seq: int) -> int:
+        """Return the number of the event that another one refers to."""
+        name = event["event"]
+        target = name if isinstance(name, int) else self._numbers.get(name)
+        if target is None or not 1 <= target < seq:
+            raise ValueError(f"there is no event {name!r} before this one: {event}")
+        if event["kind"] == "void":
+            return target
+        of = self._log[target - 1]
+        if of["kind"] not in TARGETS[event["kind"]]:
+            raise ValueError(f"a {event['kind']} is not of a {of['kind']}: {event}")
+        if self._order(target) > (event["happened_at"], seq):
+            raise ValueError(f"it comes before the event that it refers to: {event}")
+        if event["kind"] == "edit":
+            while of["kind"] == "edit":
+                of = self._log[of["event"] - 1]
+            if event.get("value") is None and event.get("text") is None:
+                raise ValueError(f"an edit has a value, a text or both: {event}")
+            if event.get("value") is not None and of.get("entity") is None:
+                raise ValueError(f"it edits a value, and there was none: {event}")
+        return target
+
+    # Asking
 
     def believes(
-        self, chain: Sequence[str] | str, entity: str, as_of: int | None = None
+        self, chain: Sequence[str] | str, entity: str, as_of: int | None = None,
+        as_recorded: int | None = None,
     ) -> str | None:
         """Return what a chain believes: the newest value that reached it, ``None`` if unknown.
 
@@ -94,202 +127,85 @@ class Model:
         collapsed = collapse(names)
         if not 1 <= len(collapsed) <= self.max_depth:
             raise ValueError(f"a chain has 1 to {self.max_depth} agents, not {len(collapsed)}")
-        return newest(self._beliefs.get((collapsed, entity), ()), as_of)
+        return self._replay(as_recorded).believes(collapsed, entity, as_of)
 
-    def truth(self, entity: str, as_of: int | None = None) -> str | None:
+    def truth(
+        self, entity: str, as_of: int | None = None, as_recorded: int | None = None
+    ) -> str | None:
         """Return what is true of an entity, ``None`` if nothing is."""
-        return newest(self._truth.get(entity, ()), as_of)
-
-    def witnesses(self) -> list[frozenset[str]]:
-        """Return, event by event, the agents that it reached: who witnessed or heard it."""
-        return list(self._witnesses)
-
-    # Recording: see "The writing rule"
-
-    def record(self, event: Event) -> None:
-        """Append one valid event: agents are named, then presence changes, then minds do.
-
-        Events come in the order of recording, so ``seq`` is their number, and ``happened_at``
-        (integer milliseconds) never decreases: what is appended is the newest.
-
-        :raises ValueError: for a kind that the model does not cover.
-        """
-        self._at = event["happened_at"]
-        for agent in named(event, ROLES):
-            if agent not in self.agents:
-                self.agents.append(agent)
-        self._found(event)
-        match event["kind"]:
-            case "enter":
-                reached = self._enter(event)
-            case "exit":
-                reached = self._exit(event)
-            case "state" | "say" | "announce":
-                reached = self._declare(event)
-            case "tell":
-                reached = self._tell(event)
-            case "report":
-                reached = self._report(event)
-            case kind:
-                raise ValueError(f"the model knows no event of kind {kind!r}")
-        self._witnesses.append(frozenset(reached))
+        return self._replay(as_recorded).truth(entity, as_of)
 
     @property
-    def _seq(self) -> int:
-        """The number of the event that is being recorded."""
-        return len(self._witnesses)
+    def agents(self) -> list[str]:
+        """The agents, in the order in which the events name them."""
+        return list(self._replay().agents)
 
-    def _found(self, event: Event) -> None:
-        """Make the room of an event known, as a place or a channel, when it is new."""
-        room = event.get("room")
-        if room is not None and room not in self._present:
-            self._present[room] = set()
-            if event.get("place") or self.rooms == "place":
-                self._places.add(room)
+    def truly(self, as_recorded: int | None = None) -> list[Agents]:
+        """Return whose mind each event reached, in the order of recording; a void nobody's."""
+        return [past.truly for past in self._past(as_recorded)]
 
-    def _audience(self, event: Event) -> set[str]:
-        """Gather who takes an event in: its actors, wherever they are, and all whom it is for.
+    def appeared(self, as_recorded: int | None = None) -> list[Agents]:
+        """Return who the others think took each event in, in the order of recording."""
+        return [past.appeared for past in self._past(as_recorded)]
 
-        "The actor of an event always witnesses it"; announce and everyone are for "agents named so
-        far", those whom this event names included; a room is for those in it at the event.
-        """
-        if event["kind"] == "announce" or event.get("everyone"):
-            return set(self.agents)
-        audience = set(named(event, (*ACTORS, "listeners", "audience")))
-        if (room := event.get("room")) is not None:
-            audience |= self._present[room]
-        return audience
+    def noticed(self, as_recorded: int | None = None) -> list[Agents]:
+        """Return who saw that each event took place and heard nothing ("Asides")."""
+        return [past.noticed for past in self._past(as_recorded)]
 
-    # Presence: see "Words", room, and the rows enter and exit
+    witnesses = truly
 
-    def _enter(self, event: Event) -> set[str]:
-        """Move agents in, out of any other place; all present see what lies there openly."""
-        room = event["room"]
-        if room in self._places:
-            was_empty = not self._present[room]
-            for agent in event["agents"]:
-                for other in self._places - {room}:
-                    self._leave(agent, other)
-            if was_empty:
-                self._chapter = Chapter(room)
-            if self._chapter and self._chapter.place == room:
-                for agent in event["agents"]:
-                    self._chapter.comers.add(agent)
-                    self._chapter.left.pop(agent, None)  # entering again cancels an exit
-        self._present[room].update(event["agents"])
-        present = set(self._present[room])
-        if room in self._places:
-            for entity, where in self._lies_in.items():
-                value = self.truth(entity)
-                if where == room and value is not None:
-                    self._write(self._chains(present), entity, value)
-        return present
+    def readable(self, agent: str, as_recorded: int | None = None) -> list[int]:
+        """List the numbers of what was said that an agent may read now ("Reading", history)."""
+        replay = self._replay(as_recorded)
+        return sorted(n for n, past in replay.past.items() if replay.may_read(agent, past))
 
-    def _exit(self, event: Event) -> set[str]:
-        """Move agents out of one room or of all; no mind changes.
+    def stays(
+        self, agent: str, room: str, as_recorded: int | None = None
+    ) -> list[tuple[int, int | None]]:
+        """List an agent's stays in a room: the events by which it came and left ("Presence")."""
+        stays = self._replay(as_recorded).rooms.stays.get((agent, room), [])
+        return [(came[1], left[1] if left else None) for came, left in stays]
 
-        Those present just before the event witness it, in each room that it is about.
-        """
-        agents = set(event["agents"])
-        if (room := event.get("room")) is not None:
-            rooms = [room]
-        else:
-            rooms = [name for name, present in self._present.items() if present & agents]
-        reached = agents.union(*(self._present[name] for name in rooms))
-        for name in rooms:
-            for agent in agents:
-                self._leave(agent, name)
-        return reached
+    # Replaying: see "The writing rule", and "Late events, events that never happened"
 
-    def _leave(self, agent: str, room: str) -> None:
-        """Take an agent out of a room, if it is in it; note an exit from the chapter's place."""
-        if agent in self._present[room]:
-            self._present[room].remove(agent)
-            if self._chapter and self._chapter.place == room:
-                self._chapter.left[agent] = self._seq
+    def _order(self, seq: int) -> Order:
+        return self._log[seq - 1]["happened_at"], seq
 
-    # What is the case: see the rows state, say and announce
+    def _past(self, as_recorded: int | None) -> list[Past]:
+        """List what became of the recorded events; of those left out, nothing."""
+        past, count = self._replay(as_recorded).past, self._count(as_recorded)
+        return [past.get(seq, Past((0, seq), "void")) for seq in range(1, count + 1)]
 
-    def _declare(self, event: Event) -> set[str]:
-        """Set the truth and every chain of the witnesses; a say of text alone sets nothing."""
-        audience = self._audience(event)
-        if (entity := event.get("entity")) is not None:
-            value = event.get("value")
-            self._locate(entity, event.get("located_in"))
-            self._truth[entity].append(Entry(self._at, self._seq, value))
-            self._write(self._chains(audience), entity, value)
-        return audience
+    def _count(self, as_recorded: int | None) -> int:
+        count = len(self._log)
+        return count if as_recorded is None else min(count, as_recorded)
 
-    def _locate(self, entity: str, located_in: str | None) -> None:
-        """Lay an entity openly in a room, or closed in a container; ``None``: where it was."""
-        if located_in in self._present:
-            self._lies_in[entity] = located_in
-        elif located_in is not None:
-            self._lies_in.pop(entity, None)
+    def _replay(self, as_recorded: int | None = None) -> Minds:
+        """Replay the log, or what had been recorded of it, in the order of events."""
+        count = self._count(as_recorded)
+        if count not in self._replays:
+            out = left_out(self._log[:count])
+            numbers = sorted({*range(1, count + 1)} - out, key=self._order)
+            events = [(seq, self._log[seq - 1]) for seq in numbers]
+            rooms = Rooms(self.rooms, self.history, self.reads)
+            self._replays[count] = Minds(events, self.policy, rooms, self.max_depth)
+        return self._replays[count]
 
-    # Testimony: see the rows tell and report, and "Trust"
 
-    def _tell(self, event: Event) -> set[str]:
-        """Tell the listeners something, perhaps a lie.
+def left_out(log: Sequence[Event]) -> set[int]:
+    """Number the events that count as never recorded: voids, what they void, what refers to it.
 
-        Credulous: every chain of the audience changes but the speaker's own belief. Exit-order: the
-        speaker thinks that each listener believes it; of the listeners' minds only those of
-        believers change, in what they believe and what they think that the speaker does.
-        """
-        speaker, audience = event["speaker"], self._audience(event)
-        changed: Iterable[Chain]
-        if self.policy == "credulous":
-            changed = (chain for chain in self._chains(audience) if chain != (speaker,))
-        else:
-            listeners = audience - {speaker}
-            changed = [(speaker, listener) for listener in listeners]
-            for listener in listeners:
-                if self._believes_speaker(listener, speaker):
-                    changed += [(listener,), (listener, speaker)]
-        self._write(changed, event["entity"], event["value"])
-        return audience
-
-    def _report(self, event: Event) -> set[str]:
-        """Tell the listeners what another one believes, and so never what is the case.
-
-        Of the chains that lead through the audience to the one reported on, there change: in a
-        listener's mind all, if it believes the speaker; in the speaker's, who knew, what the others
-        now think; in the mind of the one reported on, if it hears it, what they now think of it.
-        """
-        speaker, about, audience = event["speaker"], event["about"], self._audience(event)
-
-        def changes(chain: Chain) -> bool:
-            mind, between, last = chain[0], chain[1:-1], chain[-1]
-            if len(chain) < 2 or last != about or not audience.issuperset((mind, *between)):
-                return False
-            if mind == speaker:
-                return len(chain) >= 3
-            return mind == about or self._believes_speaker(mind, speaker)
-
-        chains = self._chains(audience | {about})
-        self._write(filter(changes, chains), event["entity"], event["value"])
-        return audience
-
-    def _believes_speaker(self, listener: str, speaker: str) -> bool:
-        """Apply the policy: whether a listener believes a speaker at this event ("Trust")."""
-        if self.policy == "credulous" or self._chapter is None:
-            return True
-        return self._chapter.trusts(listener, speaker)
-
-    # Chains: see "Words", chain
-
-    def _chains(self, agents: Iterable[str]) -> Iterator[Chain]:
-        """Enumerate every chain of these agents that is written out."""
-        circle = frozenset(agents)
-        for depth in range(1, self.max_depth + 1):
-            yield from chains(circle, depth)
-
-    def _write(self, changed: Iterable[Chain], entity: str, value: str | None) -> None:
-        """Append the event's value to each chain that it changes."""
-        entry = Entry(self._at, self._seq, value)
-        for chain in changed:
-            if len(chain) <= self.max_depth:
-                self._beliefs[chain, entity].append(entry)
+    A void refers to an earlier event, so the last one is never voided itself.
+    """
+    voided: set[int] = set()
+    for seq in range(len(log), 0, -1):
+        if log[seq - 1]["kind"] == "void" and seq not in voided:
+            voided.add(log[seq - 1]["event"])
+    out = voided | {seq for seq, event in enumerate(log, 1) if event["kind"] == "void"}
+    for seq, event in enumerate(log, 1):
+        if event["kind"] in TARGETS and event["event"] in out:
+            out.add(seq)
+    return out
 
 
 def collapse(names: Iterable[str]) -> Chain:
@@ -299,29 +215,3 @@ def collapse(names: Iterable[str]) -> Chain:
         if chain[-1:] != [name]:
             chain.append(name)
     return tuple(chain)
-
-
-@lru_cache(maxsize=256)
-def chains(agents: frozenset[str], depth: int) -> tuple[Chain, ...]:
-    """List the chains of exactly this depth over these agents: n·(n-1)^(depth-1) of them."""
-    if depth == 1:
-        return tuple((agent,) for agent in sorted(agents))
-    return tuple(
-        (agent, *rest) for rest in chains(agents, depth - 1) for agent in sorted(agents - {rest[0]})
-    )
-
-
-def named(event: Event, roles: Iterable[str]) -> list[str]:
-    """List the agents that an event names in these roles, in their order."""
-    names: list[str] = []
-    for role in roles:
-        who = event.get(role) or []
-        names += [who] if isinstance(who, str) else who
-    return names
-
-
-def newest(entries: Iterable[Entry], as_of: int | None) -> str | None:
-    """Return the value that is newest in the order (at, seq), among those known by ``as_of``."""
-    known = (entry for entry in entries if as_of is None or entry.at <= as_of)
-    latest = max(known, key=lambda entry: (entry.at, entry.seq), default=None)
-    return latest.value if latest else None
