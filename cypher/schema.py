@@ -40,7 +40,7 @@ class Graph(NamedTuple):
 _LINE = {
     "seq": "its place in the order of recording, from 1",
     "at": "when it happened, ms since 1970",
-    "kind": "enter, exit, state, say, tell, report, announce or void",
+    "kind": "what happened: enter, say, tell, read, …",
     "actor": "who did or said it",
     "agents": "who moved",
     "room": "where",
@@ -53,7 +53,14 @@ _LINE = {
     "place": "true: the room was asked to be a place",
     "text": "the words",
     "id": "the id that the caller gave",
-    "target": "void: the seq of the event that never happened",
+    "target": "of what is about an earlier event, such as read or void: that one's seq",
+    "distracted": "who seemed to take it in, and did not",
+    "hidden": "who took it in unseen",
+    "noticed": "who saw them talk, and heard nothing",
+    "receipt": "read: true: its witnesses saw that it was read",
+    "history": "enter: what a newcomer may read, as it was asked",
+    "reads": "enter: how one reads there, as it was asked",
+    "edits": "edit: of which kind the event is that it edits",
 }
 
 SCHEMA = {
@@ -64,6 +71,8 @@ SCHEMA = {
                 "name": "what it is called",
                 "policy": "who believes what it is told: credulous or exit-order",
                 "rooms": "what a new room is: channel or place",
+                "history": "what of a new room a newcomer may read: none, since_join or all",
+                "reads": "how one reads in a new room: at_once or later",
                 "strict": "true: events may name only what is known; absent before it was ever set",
                 "format": "version of the store's format",
                 "chapter": "the place of the current chapter; absent before the first",
@@ -74,6 +83,8 @@ SCHEMA = {
             Node("Room", "Where agents take in what happens.", {
                 "name": "where",
                 "kind": "channel: many at once; place: entering it leaves the place before",
+                "history": "what a newcomer may read: none, since_join or all",
+                "reads": "at_once: being there is reading what is said; or later",
             }),
             Node("Entity", "Something that beliefs are about, or a container.", {"name": "what"}),
             Node("Alias", "Another name for something.", {"name": "the other name"}),
@@ -87,6 +98,7 @@ SCHEMA = {
             Relationship("IN", "Agent", ("Room",), "Is there now.", {
                 "since": "the seq of the event by which it came",
                 "at": "when that happened, ms",
+                "away": "true: what happens there does not reach it",
             }),
             Relationship("EXITED", "Agent", ("Room",), "Was there: one for every stay.", {
                 "since": "the seq of the event by which it came",
@@ -99,6 +111,10 @@ SCHEMA = {
             Relationship("WITNESSED", "Agent", ("Event",), "Took it in.", {
                 "step": "its number among the events that reached that mind",
             }),
+            Relationship("NOTICED", "Agent", ("Event",), "Saw them talk, and heard nothing.", {
+                "step": "its number among the events that reached that mind",
+            }),
+            Relationship("READ", "Agent", ("Event",), "Read an earlier event by this one.", {}),
             Relationship("TOLD", "Agent", ("Agent",), "Passed testimony on: one for every hearer.", {
                 "seq": "the event by which it was told",
                 "at": "when that happened, ms",
@@ -124,12 +140,23 @@ SCHEMA = {
                 "about": "the scope: only chains that end in this agent",
                 "at": "when the event happened, ms since 1970",
                 "step": "its number among the events that reached this mind",
-                "via": "how it came: saw, said, announced, told or reported",
+                "via": "how it came: saw, said, announced, told, reported, read or forwarded",
                 "source": "whose doing or saying it was",
                 "room": "where",
                 "text": "the words",
                 "witnesses": "who took part; absent: the members",
                 "until": "when a newer belief came that covers it, ms",
+                "known": "since when it is held, where that is later than at, ms",
+                "place": "where it competes, where that is not its step: step times a million, "
+                         "and some more",
+                "through": "who passed it on",
+                "retracted": "[since when, agents …] each: it does not count for chains of these",
+            }),
+            Node("Aside", "Others talked, and this mind's owner heard nothing.", {
+                "step": "its number among the events that reached this mind",
+                "at": "when it happened, ms since 1970",
+                "agents": "who talked",
+                "room": "where",
             }),
             Node("Active", "A belief that an answer can still come from: the frontier, which "
                            "mind/settle keeps small.", {}, on="Belief"),

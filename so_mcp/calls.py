@@ -172,7 +172,7 @@ def _expected(problem: ErrorDetails) -> str:
     expected = _EXPECTED.get(kind, "{msg}").format(msg=message, **problem.get("ctx", {}))
     if kind == "list_type" and isinstance(given, str) and len(given) <= _SHOWN:
         return f"{expected}, such as {json.dumps([given])}"
-    if kind == "string_type" and isinstance(given, int | float):
+    if kind == "string_type" and isinstance(given, int | float) and not isinstance(given, bool):
         return f'{expected}, such as "{_as_json(given)}"'
     return expected
 

@@ -85,18 +85,21 @@ class ScopedBelief(NamedTuple):
     min_depth: int = 1
     max_depth: int | None = None
     about: str | None = None
+    retracted: tuple[frozenset[str], ...] = ()  # not for chains of only these
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
         """A row of mind/scopes."""
         return cls(
             row["value"], frozenset(row["members"]), row["min_depth"], row["max_depth"],
-            row["about"],
+            row["about"], tuple(map(frozenset, row["retracted"])),
         )
 
     def covers(self, chain: Chain) -> bool:
         """The specification's "scope", as mind/belief has it, for a chain in this mind."""
         if len(chain) < self.min_depth or len(chain) > (self.max_depth or len(chain)):
+            return False
+        if any(circle.issuperset(chain[1:]) for circle in self.retracted):
             return False
         if self.about is None:
             return self.members.issuperset(chain[1:])
@@ -104,6 +107,8 @@ class ScopedBelief(NamedTuple):
 
     def covers_all_of(self, other: ScopedBelief) -> bool:
         """Whether every chain that ``other`` covers is covered by this one."""
+        if self.retracted:
+            return False
         if other.min_depth < self.min_depth or not self.members.issuperset(other.members):
             return False
         if self.max_depth is not None and (other.max_depth or self.max_depth + 1) > self.max_depth:
@@ -180,15 +185,21 @@ def gap(
     """
     beliefs = frontier(beliefs, group)
     bound = max(max(belief.min_depth, belief.max_depth or 1) for belief in beliefs) if beliefs else 1
-    bits = [(1 << place, belief) for place, belief in enumerate(beliefs)]
-    member_of = {a: sum(bit for bit, b in bits if a in b.members) for a in group}
-    kind_of = {a: (member_of[a], sum(bit for bit, b in bits if b.about == a)) for a in group}
+    # Which circles a chain stays in decides which beliefs cover it; and of which it is retracted.
+    circles = [b.members for b in beliefs] + [c for b in beliefs for c in b.retracted]
+    member_of = {
+        a: sum(1 << place for place, circle in enumerate(circles) if a in circle) for a in group
+    }
+    kind_of = {
+        a: (member_of[a], sum(1 << place for place, b in enumerate(beliefs) if b.about == a))
+        for a in group
+    }
     kinds: dict[tuple[int, int], list[str]] = {}
     for agent in group:
         kinds.setdefault(kind_of[agent], []).append(agent)
 
     # One chain of each state, and what is open to it.
-    layer: list[tuple[Chain, int]] = [((owner,), (1 << len(beliefs)) - 1)]
+    layer: list[tuple[Chain, int]] = [((owner,), (1 << len(circles)) - 1)]
     beyond: set[State] = set()  # reached beyond the bound
     states = 0
     while layer:

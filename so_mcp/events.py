@@ -18,8 +18,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 from .errors import InvalidEventError, InvalidInputError
 from .names import brief, checked_text, near_names, normal_name, shown, type_of
 
-EventKind = Literal["enter", "exit", "state", "say", "tell", "report", "announce", "void"]
+EventKind = Literal[
+    "enter", "exit", "away", "back", "state", "say", "tell", "report", "announce", "read", "edit",
+    "retract", "forward", "void",
+]
 SETTING = ("state", "say", "announce")  # the kinds that make something so
+SPEAKING = (*SETTING, "tell", "report")  # those that give a value to something
+BACKWARDS = ("read", "edit", "retract", "forward", "void")  # those about an event before them
+History = Literal["none", "since_join", "all"]
+Reads = Literal["at_once", "later"]
+GROUP = "@"  # the names of groups begin with it
 LAST_MILLISECOND = 253_402_300_799_999  # 9999-12-31, the last moment an ISO date can name
 
 AgentNames = Annotated[
@@ -32,22 +40,23 @@ AgentNames = Annotated[
 class Event(BaseModel):
     """One thing that happened.
 
-    enter: agents, room. exit: agents. state: entity, value; seen by room, audience or only by.
+    enter, exit, away, back: agents, room. state: entity, value; seen by room, audience or only by.
     say: speaker, room or audience, entity and value (or only text). tell: speaker, entity, value,
     and listeners, everyone or room. report: as tell, and about. announce: speaker, entity, value.
-    void: event, which was recorded by mistake.
+    read: agents, event. edit: speaker, event, value or text. retract, forward: speaker, event, and
+    to whom. void: event, which was recorded by mistake.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     kind: EventKind
-    agents: AgentNames | None = Field(None, description="enter, exit: who moves")
-    speaker: str | None = Field(None, description="say, tell, report, announce: who speaks")
+    agents: AgentNames | None = Field(None, description="who moves, is away or reads")
+    speaker: str | None = Field(None, description="who speaks, edits, retracts, forwards")
     by: str | None = Field(None, description="state: who did it; always a witness")
     room: str | None = Field(None, description="where; those in it witness the event")
-    audience: AgentNames | None = Field(None, description="state, say: the witnesses, instead of room")
-    listeners: AgentNames | None = Field(None, description="tell, report: who hears, instead of room")
-    everyone: bool | None = Field(None, description="tell: every agent hears, instead of room")
+    audience: AgentNames | None = Field(None, description="the witnesses, instead of room")
+    listeners: AgentNames | None = Field(None, description="tell, report, forward: who hears")
+    everyone: bool | None = Field(None, description="tell, retract, forward: to every agent")
     about: str | None = Field(None, description="report: whose belief is reported")
     entity: str | None = Field(None, description="what the value is of, e.g. refund_4411")
     value: str | None = Field(
@@ -56,11 +65,17 @@ class Event(BaseModel):
         json_schema_extra={"type": ["string", "null"]},
     )
     located_in: str | None = Field(None, description="state: room or container it now lies in")
+    event: int | str | None = Field(None, description="number or id of the event it is about")
+    distracted: AgentNames | None = Field(None, description="seem to take it in, do not")
+    hidden: AgentNames | None = Field(None, description="take it in unseen")
+    noticed: AgentNames | None = Field(None, description="saw them talk, heard nothing")
+    receipt: bool | None = Field(None, description="read: its witnesses see that it was read")
     place: bool | None = Field(None, description="enter: room is a place, one at a time")
+    history: History | None = Field(None, description="enter: what newcomers to room may read")
+    reads: Reads | None = Field(None, description="enter: whether being in room is reading it")
     text: str | None = Field(None, description="the words, as they were said")
     happened_at: int | str | None = Field(None, description="ms since 1970, or ISO 8601; default now")
     id: str | None = Field(None, description="yours; the same id is recorded once")
-    event: int | str | None = Field(None, description="void: number or id of what never happened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +101,15 @@ class LoggedEvent:
     place: bool | None = None
     text: str | None = None
     id: str | None = None
-    target: int | None = None  # void: the seq of the event that never happened
-    aim: int | str | None = None  # the same as the caller named it, until it is found
+    distracted: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    noticed: tuple[str, ...] = ()
+    receipt: bool = False
+    history: History | None = None
+    reads: Reads | None = None
+    target: int | None = None  # of a kind that is about an event before it: that one's seq
+    edits: EventKind | None = None  # edit: of which kind the event is that it edits
+    aim: int | str | None = None  # what `target` will be, as the caller named it
 
     @property
     def order(self) -> tuple[int, int]:
@@ -95,34 +117,62 @@ class LoggedEvent:
         return self.at, self.seq
 
     @property
+    def speaks_as(self) -> EventKind:
+        """Its kind, or that of the event that it edits."""
+        return self.edits or self.kind
+
+    @property
     def sets_truth(self) -> bool:
         """Whether the world itself is another after it, not only some minds."""
-        return self.entity is not None and self.kind in SETTING
+        return self.entity is not None and self.speaks_as in SETTING
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        """Who did it: always its witnesses."""
+        moved = self.agents if self.kind in _MOVING else ()
+        return moved if self.actor is None else (self.actor, *moved)
 
     def named_agents(self) -> tuple[str, ...]:
-        """Every agent the event names, in the order in which it names them."""
-        named = (self.actor, *self.agents, *self.audience, self.about)
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        """Every agent the event names, in the order in which it names them; groups are none."""
+        named = (self.actor, *self.agents, *self.audience, self.about, *self.distracted,
+                 *self.hidden, *self.noticed)
+        return tuple(dict.fromkeys(n for n in named if n is not None and not n.startswith(GROUP)))
 
+
+_MOVING = ("enter", "exit", "away", "back", "read")
 
 # What a kind must have (each inner tuple: exactly one of these) and what else it may have.
 _ALWAYS = frozenset({"kind", "id", "happened_at", "text"})
+_SEEN = frozenset({"distracted", "hidden"})
 _RULES: dict[str, tuple[tuple[tuple[str, ...], ...], frozenset[str]]] = {
-    "enter": ((("agents",), ("room",)), frozenset({"place"})),
-    "exit": ((("agents",),), frozenset({"room"})),
-    "state": ((("entity",), ("value",)), frozenset({"by", "room", "audience", "located_in"})),
-    "say": ((("speaker",), ("room", "audience")), frozenset({"entity", "value"})),
+    "enter": ((("agents",), ("room",)), frozenset({"place", "history", "reads"}) | _SEEN),
+    "exit": ((("agents",),), frozenset({"room"}) | _SEEN),
+    "away": ((("agents",),), frozenset({"room"}) | _SEEN),
+    "back": ((("agents",),), frozenset({"room"}) | _SEEN),
+    "state": (
+        (("entity",), ("value",)), frozenset({"by", "room", "audience", "located_in"}) | _SEEN
+    ),
+    "say": (
+        (("speaker",), ("room", "audience")), frozenset({"entity", "value", "noticed"}) | _SEEN
+    ),
     "tell": (
         (("speaker",), ("listeners", "everyone", "room"), ("entity",), ("value",)),
-        frozenset(),
+        frozenset({"noticed"}) | _SEEN,
     ),
     "report": (
         (("speaker",), ("about",), ("room", "listeners"), ("entity",), ("value",)),
-        frozenset(),
+        frozenset({"noticed"}) | _SEEN,
     ),
-    "announce": ((("speaker",), ("entity",), ("value",)), frozenset()),
+    "announce": ((("speaker",), ("entity",), ("value",)), _SEEN),
+    "read": ((("agents",), ("event",)), frozenset({"receipt", "room", "audience"})),
+    "edit": ((("speaker",), ("event",)), frozenset({"value", "room", "audience"}) | _SEEN),
+    "retract": ((("speaker",), ("event",), ("room", "audience", "everyone")), _SEEN),
+    "forward": ((("speaker",), ("event",), ("listeners", "room", "everyone")), _SEEN),
     "void": ((("event",),), frozenset()),
 }
+# Of these, at most one.
+_ONE_OF = {"state": ("room", "audience"), "read": ("receipt", "room", "audience"),
+           "edit": ("room", "audience")}
 _MAY_BE_NULL = frozenset({("state", "value"), ("say", "value")})
 
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -137,6 +187,12 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "report": {"kind": "report", "speaker": "Billing", "about": "Maya", "entity": "refund",
                "value": "approved", "listeners": ["Shipping"]},
     "announce": {"kind": "announce", "speaker": "Lead", "entity": "launch", "value": "Friday"},
+    "away": {"kind": "away", "agents": ["Maya"], "room": "chat"},
+    "back": {"kind": "back", "agents": ["Maya"], "room": "chat"},
+    "read": {"kind": "read", "agents": ["Maya"], "event": 12, "receipt": True},
+    "edit": {"kind": "edit", "speaker": "Billing", "event": 12, "value": "rejected"},
+    "retract": {"kind": "retract", "speaker": "Billing", "event": 12, "room": "chat"},
+    "forward": {"kind": "forward", "speaker": "Billing", "event": 12, "listeners": ["Shipping"]},
     "void": {"kind": "void", "event": 12, "text": "Recorded by mistake."},
 }
 
@@ -171,6 +227,8 @@ def _checked(given: Event | Mapping[str, Any], where: str) -> LoggedEvent:
     wrong = _misfit(kind, present)
     if wrong is None and event.located_in is not None and event.located_in == event.entity:
         wrong = ("located_in", "is the entity itself", ("a room", "a container"))
+    if wrong is None and (who := _inattentive_actor(event)) is not None:
+        wrong = ("distracted", f"names {shown(who)}, who did it", ("others",))
     if wrong is not None:
         field, what, instead = wrong
         raise InvalidEventError(
@@ -194,11 +252,20 @@ def _misfit(kind: str, present: frozenset[str]) -> tuple[str, str, tuple[str, ..
             return " and ".join(chosen or group[:1]), what, group
     if kind == "say" and ("entity" in present) != ("value" in present):
         return "value", "goes with entity", ("entity and value", "neither")
-    if kind == "say" and not present & {"entity", "text"}:
-        return "text", "is missing", ("entity and value", "text")
-    if kind == "state" and present >= {"room", "audience"}:
-        return "audience", "and room are given together", ("room", "audience")
+    for words, of in (("say", ("entity", "text")), ("edit", ("value", "text"))):
+        if kind == words and not present & set(of):
+            return " and ".join(of), "are missing", of
+    together = [field for field in _ONE_OF.get(kind, ()) if field in present]
+    if len(together) > 1:
+        return " and ".join(together), "are given together", _ONE_OF[kind]
     return None
+
+
+def _inattentive_actor(event: Event) -> str | None:
+    """Who is said to have done it and not to have taken it in."""
+    moving = (event.agents or []) if event.kind in _MOVING else []
+    did = {name for name in (event.speaker, event.by, *moving) if name is not None}
+    return next((name for name in event.distracted or () if name in did), None)
 
 
 def _parsed(given: object, where: str) -> Event:
@@ -240,7 +307,9 @@ def _logged(event: Event, where: str) -> LoggedEvent:
 
     def names(field: str) -> tuple[str, ...]:
         values = getattr(event, field) or ()
-        return tuple(dict.fromkeys(normal_name(v, f"{where}.{field}") for v in values))
+        return tuple(
+            dict.fromkeys(normal_name(v, f"{where}.{field}", group=True) for v in values)
+        )
 
     def text(field: str) -> str | None:
         value = getattr(event, field)
@@ -253,16 +322,24 @@ def _logged(event: Event, where: str) -> LoggedEvent:
             kind=event.kind,
             actor=name("speaker") or name("by"),
             agents=names("agents"),
-            room=name("room"),
+            room=None if event.room is None else normal_name(
+                event.room, f"{where}.room", group=True
+            ),
             audience=names("audience") or names("listeners"),
             everyone=bool(event.everyone) or event.kind == "announce",
             about=name("about"),
             entity=name("entity"),
             value=text("value"),
             located_in=name("located_in"),
-            place=event.place or None,
+            place=event.place,
             text=text("text"),
             id=name("id"),
+            distracted=names("distracted"),
+            hidden=names("hidden"),
+            noticed=names("noticed"),
+            receipt=bool(event.receipt),
+            history=event.history,
+            reads=event.reads,
             aim=event.event if isinstance(event.event, int) else name("event"),
         )
     except InvalidInputError as error:

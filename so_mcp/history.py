@@ -234,7 +234,7 @@ def _changes(past: Past) -> Iterable[Change]:
     """What was added changes what is held where it is newer than that: one may come late."""
     current = past.before
     for held in past.added:
-        if current is not None and (held.at, held.step) < (current.at, current.step):
+        if current is not None and held.order < current.order:
             continue
         before = None if current is None else current.value
         if held.value != before:

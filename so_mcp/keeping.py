@@ -14,6 +14,7 @@ from .database import Transaction
 from .errors import InvalidInputError, NotGrantedError
 from .events import LoggedEvent
 from .log import log_calls, log_of
+from .names import brief
 from .naming import Naming
 from .progress import Progress, silent
 from .rebuild import built
@@ -56,7 +57,7 @@ class Keeping(Access):
         log, world = self._log_and_world()
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= world.seq:
             raise InvalidInputError(
-                f"as_recorded: expected the number of an event, 0 to {world.seq}, got {step!r:.60}."
+                f"as_recorded: expected the number of an event, 0 to {world.seq}, got {brief(step)}."
             )
         part = [event for event in log if event.seq <= step]
         with built(

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from . import scenarios
 from .database import Call, Database, Transaction
 from .errors import ConflictError, InvalidInputError
+from .events import History, Reads
 from .names import name_of, scenario_of, shown, world_key
+from .reading import settings_of
 from .recorder import Record, Recorder
 from .wording import counted
-from .world import Policy, RoomKind, Settings, World
+from .world import Policy, RoomKind, World
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -36,6 +38,8 @@ class Stored:
     newest_at: int | None
     policy: Policy
     rooms: RoomKind
+    history: History
+    reads: Reads
     strict: bool
 
 
@@ -80,7 +84,7 @@ def load(memory: Memory, sample: str) -> tuple[scenarios.Scenario, Record]:
     for row in summary:
         if row["events"] > len(found) < len(ids):
             raise _in_the_way(memory.scenario, f"holds {counted(row['events'], 'event')}", sample)
-        made_with, needed = Settings(row["policy"], row["rooms"]), story.settings
+        made_with, needed = settings_of(row), story.settings
         if made_with != needed:
             raise _in_the_way(
                 memory.scenario, f"was made with {made_with}, and this needs {needed}", sample

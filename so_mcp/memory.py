@@ -20,7 +20,7 @@ from .config import Config, ServerAddress, store_path
 from .database import Database, supervisor_database
 from .embedded import EmbeddedStore
 from .errors import InvalidInputError
-from .events import Event
+from .events import Event, History, Reads
 from .forks import SECONDS_TO_LIVE, forked
 from .keeping import Keeping
 from .library import Cleared, Stored
@@ -33,7 +33,7 @@ from .recorder import Record, Recorder
 from .scenarios import Scenario
 from .verbs import Verbs, names_of
 from .vocabulary import Alias, Vocabulary
-from .world import Kind, Policy, RoomKind
+from .world import SETTINGS, Kind, Policy, RoomKind
 
 
 class Memory(Verbs, Keeping):
@@ -44,8 +44,9 @@ class Memory(Verbs, Keeping):
 
     Without ``host`` the database is embedded, in the folder ``path`` (default: the one that
     ``FALKORDB_LITE_PATH`` names, else the platform's data folder). ``policy`` ("credulous",
-    "exit-order") and ``rooms`` ("channel", "place") are set when the scenario is made; giving
-    others for one that exists raises `ConflictError`. Names are case-sensitive Unicode text.
+    "exit-order"), ``rooms`` ("channel", "place"), ``history`` of new rooms ("none", "since_join",
+    "all") and how one ``reads`` in them ("at_once", "later") are set when the scenario is made;
+    giving others for one that exists raises `ConflictError`. Names are case-sensitive Unicode text.
     Agents, rooms and entities come into being when first named. One `Memory` may be used from
     several threads. Close it, or use it in a ``with`` block: the last to leave an embedded
     database stops it.
@@ -57,13 +58,15 @@ class Memory(Verbs, Keeping):
         *,
         policy: Policy | None = None,
         rooms: RoomKind | None = None,
+        history: History | None = None,
+        reads: Reads | None = None,
         path: str | os.PathLike[str] | None = None,
         host: str | None = None,
         port: int = 6379,
         username: str | None = None,
         password: str | None = None,
     ) -> None:
-        asked = _asked(policy, rooms)
+        asked = _asked(policy=policy, rooms=rooms, history=history, reads=reads)
         self.store: EmbeddedStore | ServerAddress
         if host is not None:
             self.store = ServerAddress(host, port, username, password)
@@ -432,16 +435,15 @@ def supervising(config: Config, scenario: str | None = None) -> Memory:
     )
 
 
-def _asked(policy: str | None, rooms: str | None) -> dict[str, str]:
+def _asked(**given: str | None) -> dict[str, str]:
     """The settings that were given."""
     asked = {}
-    for what, value, allowed in (
-        ("policy", policy, ("credulous", "exit-order")),
-        ("rooms", rooms, ("channel", "place")),
-    ):
+    for what, value in given.items():
         if value is None:
             continue
-        if value not in allowed:
-            raise InvalidInputError(f"{what}: expected {' or '.join(allowed)}, got {value!r}.")
+        if value not in SETTINGS[what]:
+            raise InvalidInputError(
+                f"{what}: expected {' or '.join(SETTINGS[what])}, got {value!r}."
+            )
         asked[what] = value
     return asked

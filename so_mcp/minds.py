@@ -26,7 +26,8 @@ class Held:
     """One belief as a mind holds it. ``value`` None: unknown, an answer of its own.
 
     ``at`` is in milliseconds since 1970; ``step`` is the mind's own number of the event it is
-    from; ``witnesses`` are those who took part, as it appeared to this mind.
+    from, or by which it learned of that one; ``witnesses`` are those who took part, as it appeared
+    to this mind; ``through`` is who passed it on.
     """
 
     chain: tuple[str, ...]
@@ -39,13 +40,20 @@ class Held:
     room: str | None
     text: str | None
     witnesses: tuple[str, ...]
+    through: str | None = None
+    place: int = 0  # among what it holds from one moment; only where history is asked
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Where it competes with what else the mind holds."""
+        return self.at, self.place
 
     @classmethod
     def from_row(cls, chain: tuple[str, ...], entity: str, row: Row) -> Self:
         """A row of mind/belief or mind/beliefs."""
         return cls(
             chain, entity, row["value"], row["at"], row["step"], row["via"], row["source"],
-            row["room"], row["text"], tuple(row["witnesses"]),
+            row["room"], row["text"], tuple(row["witnesses"]), row["through"], row.get("place", 0),
         )
 
 

@@ -29,8 +29,11 @@ _JOINERS = "\u200c\u200d"  # within emoji, and within words of several scripts
 _NEAR = 80  # of 100: "maya"/"Maya" and "refnd"/"refund" are near, "Ann"/"Bob" are not
 
 
-def normal_name(name: object, what: str) -> str:
-    """Return ``name`` NFC-normalised, or raise `InvalidNameError`; ``what`` says what it names."""
+def normal_name(name: object, what: str, *, group: bool = False) -> str:
+    """Return ``name`` NFC-normalised, or raise `InvalidNameError`; ``what`` says what it names.
+
+    ``group``: it may be the name of a group, which begins with "@".
+    """
     if not isinstance(name, str):
         raise InvalidNameError(
             f"{what}: expected a name as text, got {type_of(name)}. Give text such as 'Maya'."
@@ -53,9 +56,10 @@ def normal_name(name: object, what: str) -> str:
         raise InvalidNameError(
             f"{what}: expected at most {MAX_NAME} characters, got {len(name)}: {shown(name)}."
         )
-    if name[0] == "@":
+    if name[0] == "@" and not (group and len(name) > 1):
         raise InvalidNameError(
-            f"{what}: {shown(name)} begins with '@', which is kept for groups. Name an agent."
+            f"{what}: {shown(name)} begins with '@', as only the name of a group does. Groups are "
+            "rooms that agents enter; and they may stand where agents are listed."
         )
     return name
 

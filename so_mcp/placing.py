@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .errors import ConflictError, InvalidEventError
-from .events import LoggedEvent
+from .events import BACKWARDS, SPEAKING, LoggedEvent
 from .names import shown
 from .projection import Projection, project
 from .vocabulary import NewNames, canonical, new_names, refuse_new
@@ -28,9 +28,10 @@ def rewrites(
     """
     at = world.at
     for event in events:
-        if event.id is not None and event.id in earlier:
+        # What one recorded again is about has to be found, to see whether it is the same.
+        if event.id is not None and event.id in earlier and event.kind not in BACKWARDS:
             continue
-        if event.kind == "void" or 0 <= event.at < at:
+        if event.kind in BACKWARDS or 0 <= event.at < at:
             return True
         at = max(at, event.at if event.at >= 0 else now)
     return False
@@ -73,12 +74,14 @@ def place_late(
                 placed.append((again, True))
                 continue
             event = place(event, world, now)
+            _refuse_before(event, lines)
             new |= new_names(event, world)
         except (ConflictError, InvalidEventError) as error:
             if start is None:
                 raise
             raise type(error)(f"events[{index}].{error}") from None
-        name_all(world, replace(event, place=None))  # what a room is, the fold decides
+        # What a room is, the fold decides.
+        name_all(world, replace(event, place=None, history=None, reads=None))
         world.seq, world.at = event.seq, max(world.at, event.at)
         lines[event.seq] = event
         if event.id is not None:
@@ -100,7 +103,49 @@ def _aimed(
             f"event: no event has the {'id' if isinstance(event.aim, str) else 'number'} "
             f"{event.aim!r:.80}. {newest} The timeline names them."
         )
-    return replace(event, target=target, aim=None)
+    return _about(replace(event, target=target, aim=None), lines)
+
+
+def _about(event: LoggedEvent, lines: Mapping[int, LoggedEvent]) -> LoggedEvent:
+    """The event with what it takes from the one that it is about."""
+    if event.kind == "void":
+        return event
+    target = first = lines[event.target or 0]
+    while first.kind == "edit":  # editing an edit edits what was first said
+        first = lines[first.target or 0]
+    if event.kind == "edit":
+        target = first
+    allowed = SPEAKING if event.kind == "edit" else (*SPEAKING, "edit", "forward")
+    if target.kind not in allowed:
+        raise InvalidEventError(
+            f"event: expected one by which something was said ({', '.join(allowed)}), and event "
+            f"{target.seq} is of kind '{target.kind}'. {_INSTEAD.get(event.kind, '')}".rstrip()
+        )
+    if event.kind == "edit" and event.value is not None and target.entity is None:
+        raise InvalidEventError(
+            f"value: event {target.seq}, which this edits, gives a value to nothing. Edit its text."
+        )
+    event = replace(event, entity=target.entity)
+    if event.kind == "edit":
+        value = first.value if event.value is None else event.value
+        return replace(event, value=value, edits=first.kind, about=first.about)
+    if event.kind == "forward":
+        return replace(event, value=target.value, about=target.about)
+    return event
+
+
+_INSTEAD = {"retract": "If that never happened, void it; else say again what holds."}
+
+
+def _refuse_before(event: LoggedEvent, lines: Mapping[int, LoggedEvent]) -> None:
+    if event.kind not in BACKWARDS or event.kind == "void":
+        return
+    target = lines[event.target or 0]
+    if target.order > event.order:
+        raise InvalidEventError(
+            f"happened_at: expected a time at or after that of event {target.seq}, which this is "
+            f"about ({target.at}), got {event.at}."
+        )
 
 
 def refuse_another(event: LoggedEvent, earlier: LoggedEvent) -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .database import Call, Conflict, Transaction
+from .database import Call, Conflict, Row, Transaction
 from .errors import ConflictError
 from .names import EPOCH, shown, world_key
 from .vocabulary import read_aliases
-from .world import Location, Settings, Stay, Truth, World
+from .world import Location, Room, Settings, Stay, Truth, World
 
 SEQ, AT, VOIDS = "seq", "at", "voids"  # counters of a scenario; of a mind, MIND and its agent
 MIND = "mind:"
+
+
+def settings_of(row: Row) -> Settings:
+    """The settings of a scenario, from a row of a query that returns them."""
+    return Settings(row["policy"], row["rooms"], row["history"], row["reads"])
 
 
 def counters_of(world: World) -> dict[str, int]:
@@ -42,7 +47,7 @@ def read_world(
         transaction.unwatch()
         raise Conflict  # it was changed while it was read, so the parts may not fit together
     [row] = made
-    settings = Settings(row["policy"], row["rooms"])
+    settings = settings_of(row)
     for what, wanted in asked.items():
         if getattr(settings, what) != wanted:
             raise ConflictError(
@@ -56,11 +61,14 @@ def read_world(
                   seq=counters[SEQ], at=counters.get(AT, 0), epoch=counters.get(EPOCH, 0),
                   voids=counters.get(VOIDS, 0))
     world.agents = {row["name"]: counters.get(MIND + row["name"], 0) for row in agents}
-    world.rooms = {row["name"]: row["kind"] for row in rooms}
+    world.rooms = {
+        row["name"]: Room(row["kind"], row["history"], row["reads"]) for row in rooms
+    }
     world.entities = {row["name"]: None for row in entities}
     world.present = {room: {} for room in world.rooms}
     for row in presence:
-        stay = Stay(row["agent"], row["room"], row["since"], since_at=row["since_at"])
+        stay = Stay(row["agent"], row["room"], row["since"], since_at=row["since_at"],
+                    away=row["away"])
         world.present[stay.room][stay.agent] = stay
     for row in departures:
         if world.chapter is not None and row["agent"] not in world.present[world.chapter]:

@@ -30,12 +30,20 @@ from .names import (
     world_key,
 )
 from .progress import Progress, silent
-from .projection import Projection, project, tables
+from .projection import Projection, Tables, project, tables
 from .reading import counters_of
 from .recorder import Recorder
-from .rewrite import difference, names_calls, presence_calls, rebuilt_minds, what_happened_calls
+from .rewrite import (
+    difference,
+    links_calls,
+    names_calls,
+    presence_calls,
+    rebuilt_minds,
+    what_happened_calls,
+)
 from .world import Aliases, Settings, World
-from .writes import log_call, told_call
+from .writes import listeners_of, told_call
+from .writes import log_calls as log_calls_of
 
 SECONDS_TO_LIVE = 3600  # of a copy, if we crash
 _ATTEMPTS = 20
@@ -93,6 +101,7 @@ def _build(
         _write(transaction, names_calls(here, nothing, projection))
         _write(transaction, _lines(here, _told(log, total, progress), projection))
         _write(transaction, what_happened_calls(here, nothing))
+        _write(transaction, links_calls(here, difference(_links_of(projection), {})))
         _write(transaction, presence_calls(here, nothing, projection))
         _write(transaction, alias_calls(fork, aliases))
         for done, mind in enumerate(world.agents, len(log)):
@@ -103,6 +112,11 @@ def _build(
             transaction.unwatch()
             raise CopyGoneError
         transaction.commit(counters_of(world), [])
+
+
+def _links_of(projection: Projection) -> Tables:
+    everything = tables(projection)
+    return {(name, None): everything[name, None] for name in ("read", "noticed")}
 
 
 def _told(log: Log, total: int, progress: Progress) -> Iterator[LoggedEvent]:
@@ -117,10 +131,10 @@ def _lines(here: str, events: Iterable[LoggedEvent], projection: Projection) -> 
         witnesses = [] if done is None else [
             [agent, projection.steps[agent][event.seq]] for agent in done.routed.witnesses
         ]
-        # Not as a truth: only the newest are, and those are named afterwards.
-        yield log_call(here, event, witnesses)._replace(query="world/log")
-        if done is not None and event.kind == "tell":
-            yield told_call(here, event, done.routed)
+        # The newest truths are named afterwards.
+        yield from log_calls_of(here, event, witnesses, truth=False)
+        if done is not None and listeners_of(done.event, done.routed):
+            yield told_call(here, done.event, done.routed)
 
 
 def _write(

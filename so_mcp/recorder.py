@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -34,10 +34,10 @@ from .progress import Progress, silent
 from .projection import changed, project, tables
 from .reading import AT, MIND, SEQ, counters_of, read_world
 from .rewrite import difference, rewriting
-from .route import Routed, route
+from .route import route
 from .vocabulary import NewNames, canonical, near_to, new_names
-from .world import Changes, Settings, World, advance
-from .writes import event_calls, logged_event
+from .world import Settings, World, advance
+from .writes import Done, event_calls, logged_event
 
 PIECE = 32  # events; queries of one MULTI hold up everybody else
 _CONFLICTS_BEFORE_A_TURN = 5
@@ -62,8 +62,7 @@ class _Step(NamedTuple):
     """What one event of a batch does; nothing, where it was recorded before."""
 
     recorded: Recorded
-    changes: Changes | None = None
-    routed: Routed | None = None
+    done: Done | None = None
     new: NewNames | None = None
 
 
@@ -187,18 +186,18 @@ class Recorder:
             first = start if len(events) > 1 else None
             for step in self._folded(piece, first, world, earlier, now):
                 recorded.append(step.recorded)
-                if step.changes is None or step.routed is None:
+                if step.done is None:
                     continue
                 new |= step.new or {}
                 # A grant may have made a mind before anybody named its agent.
-                minds = [mind_key(self._scenario, agent) for agent in step.changes.agents]
+                minds = [mind_key(self._scenario, a) for a in step.done.changes.agents]
                 made = transaction.missing(minds)
                 if self._lifetime is not None:
                     lifetimes.update(dict.fromkeys(made, self._lifetime))
                 calls += event_calls(
-                    self._scenario, step.recorded.event, world, step.changes, step.routed, made
+                    self._scenario, step.recorded.event, step.done, world, made
                 )
-                counters.update({MIND + a: world.agents[a] for a in step.routed.witnesses})
+                counters.update({MIND + a: world.agents[a] for a in step.done.reached()})
             if calls:
                 counters |= {SEQ: world.seq, AT: world.at}
                 transaction.commit(counters, calls, lifetimes)
@@ -280,17 +279,18 @@ class Recorder:
                     continue
                 placed = place(event, world, now)
                 new = new_names(placed, world)
-                changes = advance(world, placed)
+                event_done = world.expanded(placed)
+                changes = advance(world, event_done)
             except (ConflictError, InvalidEventError) as error:
                 if start is None:
                     raise
                 raise type(error)(f"events[{index}].{error}") from None
-            routed = route(placed, world, changes)
-            for agent in routed.witnesses:
+            done = Done(event_done, changes, route(event_done, world, changes))
+            for agent in done.reached():
                 world.agents[agent] += 1
             if placed.id is not None:
                 earlier[placed.id] = placed
-            yield _Step(Recorded(placed, routed.witnesses), changes, routed, new)
+            yield _Step(Recorded(placed, done.routed.witnesses), done, new)
 
     def retrying[T](self, attempt: Callable[[Transaction], T]) -> T:
         """Run an attempt until nobody interferes; one that keeps losing takes a turn of its own."""
@@ -351,8 +351,7 @@ class Recorder:
             for what in ("agent", "room", "entity", "event")
         ]
         calls.append(Call(self._world_key, "world/create", {
-            "name": name_of(self._scenario), "policy": settings.policy, "rooms": settings.rooms,
-            "format": FORMAT,
+            "name": name_of(self._scenario), **asdict(settings), "format": FORMAT,
         }))
         made = (self._counters_key, self._world_key)  # in this order they go, before any mind
         lifetimes = None if self._lifetime is None else dict.fromkeys(made, self._lifetime)

@@ -8,7 +8,7 @@ those; one that holds what it should not is made anew. Everything goes into one 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import batched
 from typing import NamedTuple
 
@@ -16,17 +16,30 @@ from .database import Call
 from .events import LoggedEvent
 from .names import mind_key, world_key
 from .projection import (
+    PLAIN,
     Projection,
     Row,
     Table,
     Tables,
+    aside,
     belief_values,
     beliefs,
     in_order,
     replaced,
 )
-from .world import Location, Stay
-from .writes import chapter_call, enter_call, leave_call, locate_call, log_call, settling, told_call
+from .world import Location, Room, Stay
+from .writes import (
+    away_call,
+    chapter_call,
+    enter_call,
+    leave_call,
+    listeners_of,
+    locate_call,
+    log_calls,
+    room_call,
+    settling,
+    told_call,
+)
 
 _AT_ONCE = 2_000  # rows of one query, so that its text stays small
 _ENTITY, _STEP = 2, 0
@@ -73,7 +86,8 @@ def rewriting(
     """What makes the graphs what ``projection`` says, with these lines of the log that are new."""
     here = world_key(scenario)
     calls = [*names_calls(here, differs, projection)]
-    calls += [log_call(here, event, []) for event in new]  # an event needs its entity to be there
+    for event in new:  # which needs its entity to be there
+        calls += log_calls(here, event, [], truth=False)  # whether it is one, the fold says
     calls += what_happened_calls(here, differs)
     calls += _witnesses(here, differs, projection)
     calls += presence_calls(here, differs, projection)
@@ -84,15 +98,26 @@ def rewriting(
 def rebuilt_minds(scenario: str, projection: Projection, minds: Collection[str]) -> list[Call]:
     """Everything of some minds, into graphs that do not exist yet."""
     rows: dict[str, list[Row]] = {mind: [] for mind in minds}
-    for seq in projection.events:
+    noticed: dict[str, list[Row]] = {mind: [] for mind in minds}
+    for seq, done in projection.events.items():
         for mind, row in beliefs(projection, seq):
             if mind in rows:
                 rows[mind].append(row)
+        for mind in done.asides():
+            if mind in noticed:
+                noticed[mind].append(aside(done, projection.steps[mind][seq]))
     calls = []
     for mind in minds:
         key = mind_key(scenario, mind)
         calls += [Call(key, "mind/create", {}), *_believing(key, rows[mind])]
+        calls += _noticing(key, noticed[mind])
     return calls
+
+
+def _noticing(key: str, rows: Iterable[Row]) -> Iterator[Call]:
+    for step, at, agents, room in rows:
+        params = {"step": step, "at": at, "agents": list(agents), "room": room}
+        yield Call(key, "mind/notice", params)
 
 
 def _believing(key: str, rows: Iterable[Row]) -> Iterator[Call]:
@@ -105,29 +130,81 @@ def _believing(key: str, rows: Iterable[Row]) -> Iterator[Call]:
         together += group
         if len(together) >= _AT_ONCE or number == len(by_entity):
             pairs = [[new, old] for old, new in enumerate(replaced(together)) if new is not None]
-            yield Call(key, "mind/believe_all", {
-                "beliefs": [belief_values(row) for row in together], "replaced": pairs,
-            })
+            yield _believe(key, together, pairs)
             together = []
+
+
+def _believe(key: str, rows: Sequence[Row], replaced: list[list[int]]) -> Call:
+    values = [belief_values(row) for row in rows]
+    if all(value is None for row in values for value in row[PLAIN:]):
+        query, values = "mind/believe_all", [row[:PLAIN] for row in values]
+    else:
+        query = "mind/believe_passed_on"
+    return Call(key, query, {"beliefs": values, "replaced": replaced})
 
 
 def _minds(
     scenario: str, differs: Difference, projection: Projection
 ) -> tuple[list[tuple[str, ...]], list[Call]]:
-    lost = {mind: rows for (_, mind), rows in differs.lost.items() if mind is not None}
+    lost = {mind: rows for (table, mind), rows in differs.lost.items() if table == "belief" and mind}
+    asides = {mind: rows for (table, mind), rows in differs.lost.items() if table == "aside" and mind}
     anew = {mind for _, mind in differs.extra if mind is not None}
     first: list[tuple[str, ...]] = [("DEL", mind_key(scenario, mind)) for mind in sorted(anew)]
     calls = rebuilt_minds(scenario, projection, sorted(anew))
-    for mind, rows in lost.items():
+    steps = _new_steps(differs)
+    for mind in steps | lost:
         if mind not in anew:
-            key, steps = mind_key(scenario, mind), sorted({row[_STEP] for row in rows})
-            for some in batched(rows.elements(), _AT_ONCE):
-                calls.append(Call(key, "mind/believe_all", {
-                    "beliefs": [belief_values(row) for row in some], "replaced": [],
-                }))
-            calls.append(Call(key, "mind/settle_late", {"steps": steps}))
-            calls += settling(key, mind, steps)
+            added = lost.get(mind, Counter()).elements()
+            key = mind_key(scenario, mind)
+            calls += _added(key, mind, added, steps.get(mind, []), projection)
+    for mind, seen in asides.items():
+        if mind not in anew:
+            calls += _noticing(mind_key(scenario, mind), sorted(seen.elements(), key=repr))
     return first, calls
+
+
+def _new_steps(differs: Difference) -> dict[str, list[int]]:
+    """Of each mind that events reached anew, its numbers of these, in order."""
+    found: dict[str, list[int]] = {}
+    for table in ("witnessed", "noticed"):
+        for _, agent, step in differs.lost.get((table, None), ()):
+            found.setdefault(agent, []).append(step)
+    return {agent: sorted(steps) for agent, steps in found.items()}
+
+
+def _added(
+    key: str, mind: str, rows: Iterable[Row], steps: list[int], projection: Projection
+) -> Iterator[Call]:
+    """Beliefs that a mind gets beside those it has, written as by one event after the other.
+
+    So nobody can see by its own mind that something else, which did not reach it, changed the past.
+    """
+    by_step: dict[int, list[Row]] = {}
+    for row in rows:
+        by_step.setdefault(row[_STEP], []).append(row)
+    late = _late(projection, mind)
+    waiting: list[Row] = []
+    every = sorted({*steps, *by_step})
+    for step in every:
+        waiting += by_step.get(step, ())
+        due = settling(key, mind, [step] if step in steps else [])
+        if waiting and (due or step == every[-1]):
+            yield from (_believe(key, some, []) for some in batched(waiting, _AT_ONCE))
+            if came_late := sorted({row[_STEP] for row in waiting} & late):
+                yield Call(key, "mind/settle_late", {"steps": came_late})
+            waiting = []
+        yield from due
+
+
+def _late(projection: Projection, mind: str) -> set[int]:
+    """A mind's numbers of events that reached it after others which had happened after them."""
+    late, newest = set(), (-1, 0)
+    for seq, step in sorted(projection.steps.get(mind, {}).items()):
+        order = projection.events[seq].event.order
+        if order < newest:
+            late.add(step)
+        newest = max(newest, order)
+    return late
 
 
 def names_calls(here: str, differs: Difference, projection: Projection) -> Iterator[Call]:
@@ -137,10 +214,10 @@ def names_calls(here: str, differs: Difference, projection: Projection) -> Itera
         yield Call(here, "world/name_agent", {"name": name})
     for (name,) in differs.lost.get(("entity", None), ()):
         yield Call(here, "world/name_entity", {"name": name})
-    known = {name for name, _ in differs.extra.get(("room", None), ())}
-    for name, kind in differs.lost.get(("room", None), ()):
-        query = "world/room_kind" if name in known else "world/name_room"
-        yield Call(here, query, {"name": name, "kind": kind})
+    known = {name for name, *_ in differs.extra.get(("room", None), ())}
+    for name, *room in differs.lost.get(("room", None), ()):
+        query = "world/be_room" if name in known else "world/name_room"
+        yield room_call(here, query, name, Room(*room))
     gone = {
         "agent": sorted({n for (n,) in differs.extra.get(("agent", None), ())} - set(world.agents)),
         "entity": sorted(
@@ -159,6 +236,10 @@ def what_happened_calls(here: str, differs: Difference) -> Iterator[Call]:
     for query, side in (("world/unvoid", differs.extra), ("world/void", differs.lost)):
         if seqs := sorted(seq for (seq,) in side.get(table, ())):
             yield Call(here, query, {"seqs": seqs})
+    gone = {seq for _, seq in differs.extra.get(("truth", None), ())}
+    gone |= {seq for (seq,) in differs.lost.get(("retracted", None), ())}
+    if seqs := sorted(gone):
+        yield Call(here, "world/be_no_truth", {"seqs": seqs})
     if seqs := sorted(seq for _, seq in differs.lost.get(("truth", None), ())):
         yield Call(here, "world/be_truth", {"seqs": seqs})
 
@@ -181,8 +262,21 @@ def _witnesses(here: str, differs: Difference, projection: Projection) -> Iterat
     if told:
         yield Call(here, "world/untell", {"seqs": told})
         for seq in told:
-            if (done := projection.events.get(seq)) is not None and done.event.kind == "tell":
+            done = projection.events.get(seq)
+            if done is not None and listeners_of(done.event, done.routed):
                 yield told_call(here, done.event, done.routed)
+    yield from links_calls(here, differs)
+
+
+def links_calls(here: str, differs: Difference) -> Iterator[Call]:
+    """Who read what, and who noticed what."""
+    for table, off, on in (
+        ("read", "world/unread", "world/have_read"), ("noticed", "world/unnotice", "world/noticed")
+    ):
+        for query, side in ((off, differs.extra), (on, differs.lost)):
+            rows = [list(row) for row in sorted(side.get((table, None), ()))]
+            if rows:
+                yield Call(here, query, {"rows": rows})
 
 
 def presence_calls(here: str, differs: Difference, projection: Projection) -> Iterator[Call]:
@@ -199,6 +293,8 @@ def presence_calls(here: str, differs: Difference, projection: Projection) -> It
                                             since_at=stay.since_at))
                 if stay.until is not None:
                     yield leave_call(here, stay)
+                elif stay.away:
+                    yield away_call(here, stay)
     located = sorted({row[0] for row in differs.of("located")} & world.entities.keys())
     if located:
         yield Call(here, "world/unlocate", {"entities": located})

@@ -7,6 +7,7 @@ digits, lists nested too deep, a batch. It also reads a line of any length into 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -35,7 +36,9 @@ _EXPECTED = "Send one JSON-RPC 2.0 message a line, as JSON in UTF-8."
 
 def run(server: MCPServer[Any]) -> None:
     """Serve until standard input ends."""
-    anyio.run(_serve, server)
+    # Out of the group that tasks end in, too: the host stopped reading before it closed the input.
+    with contextlib.suppress(BrokenPipeError):
+        anyio.run(_serve, server)
 
 
 async def _serve(server: MCPServer[Any]) -> None:

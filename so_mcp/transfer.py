@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from .database import Call, Database, Row, Transaction
 from .errors import ConflictError, InvalidInputError, StoreError, UnknownNameError
-from .events import LAST_MILLISECOND, LoggedEvent
+from .events import BACKWARDS, LAST_MILLISECOND, LoggedEvent
 from .log import log_calls, log_of
 from .names import (
     EPOCH,
@@ -31,10 +31,11 @@ from .names import (
     world_key,
 )
 from .progress import Progress, silent
+from .reading import settings_of
 from .rebuild import alias_calls, built, moves
 from .recorder import Recorder
 from .vocabulary import KINDS, read_aliases
-from .world import Aliases, Settings, World
+from .world import SETTINGS, Aliases, Settings, World
 from .writes import LINE
 
 KIND, FORMAT = "so-mcp log", 1
@@ -87,8 +88,8 @@ def _lines(
         [Call(key, "world/scenario", {}), Call(key, "world/aliases", {})]
     )
     yield _json({
-        "is": KIND, "format": FORMAT, "scenario": name_of(scenario), "policy": settings["policy"],
-        "rooms": settings["rooms"], "strict": settings["strict"],
+        "is": KIND, "format": FORMAT, "scenario": name_of(scenario),
+        **asdict(settings_of(settings)), "strict": settings["strict"],
         "aliases": [[row["kind"], row["alias"], row["name"]] for row in aliases],
     })
     for after in range(0, total, _PAGE):
@@ -138,10 +139,10 @@ def read(lines: Iterable[str]) -> LogFile:
         raise _wrong(1, "expected the line that says what the file is", "the end")
     known = {event.seq for event in events}
     for event in events:
-        if event.kind == "void" and (event.target not in known or event.target == event.seq):
+        if event.kind in BACKWARDS and (event.target not in known or event.target == event.seq):
             raise _wrong(event.seq + 1, "expected the number of another event", event.target, "target")
     aliases = read_aliases({"kind": k, "alias": a, "name": n} for k, a, n in head["aliases"])
-    settings = Settings(head["policy"], head["rooms"])
+    settings = Settings(**{name: head[name] for name in SETTINGS})
     return LogFile(head["scenario"], settings, head["strict"], aliases, events)
 
 
@@ -197,8 +198,7 @@ def _row(line: str, number: int) -> Row:
 
 
 def _head(row: Row) -> Row:
-    kinds = {"is": str, "format": int, "scenario": str, "policy": str, "rooms": str,
-             "strict": bool, "aliases": list}
+    kinds = {"scenario": str, "strict": bool, "aliases": list}
     if row.get("is") != KIND or row.get("format") != FORMAT:
         raise _wrong(1, f'expected "is": "{KIND}" and "format": {FORMAT}',
                      {name: row.get(name) for name in ("is", "format")})
@@ -206,9 +206,9 @@ def _head(row: Row) -> Row:
         if type(row.get(name)) is not kind:
             raise _wrong(1, f"expected {kind.__name__}", row.get(name), name)
     normal_name(row["scenario"], "line 1: scenario")
-    for name, allowed in (("policy", ("credulous", "exit-order")), ("rooms", ("channel", "place"))):
-        if row[name] not in allowed:
-            raise _wrong(1, f"expected {' or '.join(allowed)}", row[name], name)
+    for name, allowed in SETTINGS.items():
+        if row.get(name) not in allowed:
+            raise _wrong(1, f"expected {' or '.join(allowed)}", row.get(name), name)
     for alias in row["aliases"]:
         fits = isinstance(alias, list) and len(alias) == 3 and alias[0] in KINDS
         if not fits or not all(isinstance(part, str) for part in alias):
@@ -222,7 +222,9 @@ _event_of = cache(lambda: TypeAdapter(LoggedEvent))  # it takes a moment to make
 _NEEDED = {
     "enter": ("agents", "room"), "exit": ("agents",), "state": ("entity",), "say": ("actor",),
     "tell": ("actor", "entity"), "report": ("actor", "about", "entity"),
-    "announce": ("actor", "entity"), "void": ("target",),
+    "announce": ("actor", "entity"), "void": ("target",), "away": ("agents",), "back": ("agents",),
+    "read": ("agents", "target"), "edit": ("actor", "target", "edits"),
+    "retract": ("actor", "target"), "forward": ("actor", "target"),
 }
 
 
@@ -234,11 +236,12 @@ def _event(line: str, number: int, seq: int) -> LoggedEvent:
         place = ".".join(map(str, problem["loc"]))
         raise _wrong(number, problem["msg"], problem["input"], place) from None
     _check(event, number, seq)
-    for field in ("actor", "room", "about", "entity", "located_in", "id"):
+    for field in ("actor", "about", "entity", "located_in", "id"):
         _check_name(getattr(event, field), f"line {number}: {field}")
-    for field in ("agents", "audience"):
+    _check_name(event.room, f"line {number}: room", group=True)
+    for field in ("agents", "audience", "distracted", "hidden", "noticed"):
         for name in getattr(event, field):
-            _check_name(name, f"line {number}: {field}")
+            _check_name(name, f"line {number}: {field}", group=True)
     for field in ("value", "text"):
         if (text := getattr(event, field)) is not None:
             checked_text(text, f"line {number}: {field}")
@@ -258,8 +261,8 @@ def _check(event: LoggedEvent, number: int, seq: int) -> None:
             raise _wrong(number, f"expected it in an event of kind {event.kind}", None, field)
 
 
-def _check_name(name: str | None, what: str) -> None:
-    if name is not None and normal_name(name, what) != name:
+def _check_name(name: str | None, what: str, *, group: bool = False) -> None:
+    if name is not None and normal_name(name, what, group=group) != name:
         raise InvalidInputError(f"{what}: expected it in Unicode's form NFC, got {shown(name)}.")
 
 

@@ -27,7 +27,7 @@ from .projection import (
     tables,
 )
 from .projection import Row as BeliefRow
-from .reading import counters_of
+from .reading import counters_of, settings_of
 from .recorder import Recorder
 from .rewrite import difference, rewriting
 from .world import Settings
@@ -35,17 +35,20 @@ from .world import Settings
 _WORLD: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     # what verify compares: the query, its parameters, and the columns of a row
     "agent": ("world/agents", {}, ("name",)),
-    "room": ("world/rooms", {}, ("name", "kind")),
+    "room": ("world/rooms", {}, ("name", "kind", "history", "reads")),
     "entity": ("world/entities", {}, ("name",)),
     "located": ("world/locations", {}, ("entity", "name", "is_room")),
     "truth": ("world/truths", {"entity": None}, ("entity", "seq")),
     "stay": ("world/stays", {"ended": 0},
-             ("agent", "room", "since", "since_at", "until", "until_at")),
+             ("agent", "room", "since", "since_at", "until", "until_at", "away")),
     "told": ("world/told_by", {}, ("seq", "speaker", "listener", "trusted")),
+    "read": ("world/readings", {}, ("seq", "agent")),
+    "noticed": ("world/noticings", {}, ("seq", "agent", "step")),
     "witnessed": ("world/witnessed", {}, ("seq", "agent", "step")),
 }
 _COLUMNS = {**{table: columns for table, (_, _, columns) in _WORLD.items()},
-            "chapter": ("place", "at", "since"), "void": ("seq",), "belief": BELIEF}
+            "chapter": ("place", "at", "since"), "void": ("seq",), "belief": BELIEF,
+            "aside": ("step", "at", "agents", "room")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,7 @@ def _found(database: Database, scenario: str) -> _Found:
             *log_calls(scenario),
             *(Call(key, query, params) for query, params, _ in _WORLD.values()),
             *(Call(mind, "mind/contents", {}) for mind in minds),
+            *(Call(mind, "mind/asides", {"since": 0}) for mind in minds),
         ])
         if not settings:
             raise UnknownNameError(f"scenario: there is none called {shown(scenario)} in this store.")
@@ -141,10 +145,15 @@ def _found(database: Database, scenario: str) -> _Found:
     chapter = (row["chapter"], row["chapter_at"], row["chapter_since"])
     found["chapter", None] = Counter([] if row["chapter"] is None else [chapter])
     closed = []
-    for agent, rows in zip(agents, answers[len(_WORLD):], strict=True):
+    held, noticed = answers[len(_WORLD):][:len(agents)], answers[len(_WORLD) + len(agents):]
+    for agent, rows in zip(agents, noticed, strict=True):
+        found["aside", agent] = Counter(
+            (r["step"], r["at"], tuple(r["agents"]), r["room"]) for r in rows
+        )
+    for agent, rows in zip(agents, held, strict=True):
         found["belief", agent] = Counter(belief_key(r) for r in rows)
         closed += [(agent, belief_key(r)) for r in rows if not r["active"]]
-    chosen = Settings(row["policy"], row["rooms"])
+    chosen = settings_of(row)
     return _Found(log_of(log), chosen, found, _wrongly(closed, found))
 
 
@@ -164,7 +173,9 @@ def _differences(found: _Found, projection: Projection) -> Iterator[Difference]:
     numbers = {event.seq for event in found.log}
     for seq in sorted(set(range(1, max(numbers, default=0) + 1)) - numbers):
         yield Difference(None, "missing", "event", {"seq": seq})
-    differs = difference(tables(projection), found.tables)
+    expected = tables(projection)
+    del expected["retracted", None]  # kept nowhere but in what is so
+    differs = difference(expected, found.tables)
     for what, side in (("lost", differs.lost), ("extra", differs.extra)):
         for (table, mind), rows in side.items():
             for row in rows.elements():

@@ -79,6 +79,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "world/events": {"after": 0, "upto": 1000},
     "world/voided": {"after": 0, "upto": 1000},
     "world/told_by": {},
+    "world/readings": {},
+    "world/noticings": {},
+    "mind/asides": {"since": 0},
     "world/events_by_id": {"ids": ["arrival", "move-1", "report-2", "undo", "new"]},
     "world/locations": {},
     "world/missed": {"questions": [["keys", "Eve", "Bob", -1, 0, None, True]], "limit": 50, "as_of": END},
@@ -148,7 +151,18 @@ STARTS: dict[str, list[str]] = {
     "world/unname_agent": ["index Agent"],
     "world/unname_entity": ["index Entity"],
     "world/unname_room": ["index Room"],
-    "world/room_kind": ["index Room"],
+    "world/be_room": ["index Room"],
+    "world/away": ["index Agent"],
+    "world/be_no_truth": ["index Event"],
+    "world/log_more": ["index Event"],
+    "world/have_read": ["index Agent", "index Event"],
+    "world/unread": ["index Event"],
+    "world/readings": ["all Agent"],
+    "world/notice": ["index Agent", "index Event"],
+    "world/noticed": ["index Agent", "index Event"],
+    "world/unnotice": ["index Event"],
+    "world/noticings": ["all Agent"],
+    "mind/asides": ["all Aside"],
     "world/enter": ["index Agent", "index Room"],
     "world/leave": ["index Agent"],
     "world/locate_in_container": ["index Entity", "index Entity"],
@@ -159,7 +173,7 @@ STARTS: dict[str, list[str]] = {
     "world/events": ["index Event"],
     "world/events_by_id": ["index Event"],
     "world/transcript": ["index Agent"],
-    "world/truths_as_of": ["index Event"],
+    "world/truths_as_of": ["index Event", "all Event"],
     "world/timeline": ["index Event", "index Agent"],
     "world/entrances": ["index Event", "index Entity"],
     "world/was_so": ["index Entity"],
@@ -192,6 +206,30 @@ def rewrite_the_past(memory: Memory) -> None:
                     "happened_at": START, "id": "late-5"}])
     for number in (5, 4, 3, 2, 1):
         memory.void(f"late-{number}")
+    memory.record([  # Bob is asked about in EXAMPLES
+        {"kind": "enter", "agents": ["Bob", "Gus"], "room": "mail", "reads": "later",
+         "history": "all", "happened_at": END + 1},
+        {"kind": "say", "speaker": "Gus", "entity": "coin", "value": "minted", "room": "mail",
+         "hidden": ["Eve"], "distracted": ["Bob"], "noticed": ["Bob"], "id": "mail-1",
+         "happened_at": END + 2, "text": "It is minted."},
+        {"kind": "away", "agents": ["Gus"], "room": "mail", "happened_at": END + 3},
+        {"kind": "read", "agents": ["Bob"], "event": "mail-1", "receipt": True, "id": "reading",
+         "happened_at": END + 4},
+        {"kind": "edit", "speaker": "Gus", "event": "mail-1", "value": "melted", "id": "edit",
+         "happened_at": END + 5},
+        {"kind": "forward", "speaker": "Bob", "event": "mail-1", "listeners": ["Dia"],
+         "happened_at": END + 6},
+        {"kind": "retract", "speaker": "Gus", "event": "mail-1", "audience": ["Bob"],
+         "happened_at": END + 7},
+        {"kind": "forward", "speaker": "Ann", "event": "line-66", "listeners": ["Bob"],
+         "happened_at": END + 8, "id": "forward-1"},
+    ])
+    memory.record([{"kind": "say", "speaker": "Ann", "room": "chat", "text": "Psst.",
+                    "noticed": ["Bob", "Gus"], "happened_at": END + 9, "id": "psst"}])
+    memory.void("psst")
+    memory.void(memory.step())
+    memory.void("reading", id="unread")
+    memory.void("unread")
     memory.void("report-1", id="undo")
     memory.void("line-69")  # it was the newest to say what is so
     memory.void(memory.step())

@@ -126,7 +126,8 @@ def test_verify_says_whether_every_mind_equals_a_replay(store_path: Path) -> Non
         done = so_mcp("verify", FALKORDB_LITE_PATH=str(store_path))
     assert done.returncode == 1
     assert [line.split(":")[:2] for line in done.stdout.splitlines()] == [
-        ["Bob", " lost"], ["Bob", " extra"]
+        ["the mind of Bob", " lost belief"], ["the mind of Bob", " extra belief"],
+        ["The log is the truth", " so-mcp repair makes the rest of it again."],
     ]
 
 

@@ -9,7 +9,7 @@
 // param:   about     str?   the scope: only chains that end in this agent
 // param:   at        int    when the event happened, ms
 // param:   step      int    which of the events that reached this mind it is
-// param:   via       str    saw, said, announced, told or reported
+// param:   via       str    saw, said, announced, told, reported, read or forwarded
 // param:   source    str?   whose doing or saying it was
 // param:   room      str?   where
 // param:   text      str?   the words

@@ -9,9 +9,11 @@
 // returns: min_depth int    the scope: shortest chain
 // returns: max_depth int?   the scope: longest chain, null: any
 // returns: about     str?   the scope: only chains that end in this agent
+// returns: retracted list   of those agents, circles for whose chains it does not count
 
 MATCH (b:Active)
 WHERE $entity IS NULL OR b.entity = $entity
-WITH b ORDER BY b.at DESC, b.step DESC
+WITH b ORDER BY b.at DESC, coalesce(b.place, b.step * 1000000) DESC
 RETURN b.entity AS entity, b.value AS value, [m IN b.members WHERE m IN $among] AS members,
-       b.min_depth AS min_depth, b.max_depth AS max_depth, b.about AS about
+       b.min_depth AS min_depth, b.max_depth AS max_depth, b.about AS about,
+       [r IN coalesce(b.retracted, []) | [m IN r WHERE m IN $among]] AS retracted

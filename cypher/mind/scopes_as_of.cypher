@@ -10,9 +10,11 @@
 // returns: min_depth int    the scope: shortest chain
 // returns: max_depth int?   the scope: longest chain, null: any
 // returns: about     str?   the scope: only chains that end in this agent
+// returns: retracted list   of those agents, circles for whose chains it does not count
 
 MATCH (b:Belief)
-WHERE b.at <= $as_of AND ($entity IS NULL OR b.entity = $entity)
-WITH b ORDER BY b.at DESC, b.step DESC
+WHERE coalesce(b.known, b.at) <= $as_of AND ($entity IS NULL OR b.entity = $entity)
+WITH b ORDER BY b.at DESC, coalesce(b.place, b.step * 1000000) DESC
 RETURN b.entity AS entity, b.value AS value, [m IN b.members WHERE m IN $among] AS members,
-       b.min_depth AS min_depth, b.max_depth AS max_depth, b.about AS about
+       b.min_depth AS min_depth, b.max_depth AS max_depth, b.about AS about,
+       [r IN coalesce(b.retracted, []) WHERE r[0] <= $as_of | [m IN r WHERE m IN $among]] AS retracted

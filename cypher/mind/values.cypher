@@ -14,7 +14,8 @@ WITH b, chain, $chains[chain] AS c
 WHERE b.min_depth <= c[3] AND (b.max_depth IS NULL OR b.max_depth >= c[3])
   AND ((b.about IS NULL AND all(a IN c[0] WHERE a IN b.members))
     OR (b.about = c[2] AND all(a IN c[1] WHERE a IN b.members)))
-WITH chain, b ORDER BY b.at DESC, b.step DESC
+  AND (b.retracted IS NULL OR none(r IN b.retracted WHERE all(a IN c[0] WHERE a IN r)))
+WITH chain, b ORDER BY b.at DESC, coalesce(b.place, b.step * 1000000) DESC
 WITH chain, b.entity AS entity, head(collect(b)) AS b
 WITH chain, entity, b.value AS value
 WHERE value IS NOT NULL

@@ -3,7 +3,7 @@
 // mode:    write
 // param:   seq        int    its place in the order of recording
 // param:   at         int    when it happened, ms
-// param:   kind       str    enter, exit, state, say, tell, report, announce or void
+// param:   kind       str    what happened: see `Event.kind`
 // param:   actor      str?   who did or said it
 // param:   agents     list   who moved
 // param:   room       str?   where

@@ -8,7 +8,7 @@
 // returns: question  int   which of the questions, from 0
 // returns: seq       int   the event's place in the order of recording
 // returns: at        int   when it happened, ms
-// returns: kind      str   state, say, tell, report, announce or void
+// returns: kind      str   what happened
 // returns: actor     str?  who did or said it
 // returns: agents    list  who moved
 // returns: room      str?  where

@@ -5,7 +5,7 @@
 // returns: belief  int    which of the beliefs, from 0
 // returns: seq     int    the event's place in the order of recording
 // returns: at      int    when it happened, ms
-// returns: kind    str    enter, exit, state, say, tell, report, announce or void
+// returns: kind    str    what happened: see `Event.kind`
 // returns: actor   str?   who did or said it
 // returns: agents  list   who moved
 // returns: room    str?   where

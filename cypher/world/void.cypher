@@ -8,7 +8,7 @@ MATCH (e:Event {seq: seq})
 OPTIONAL MATCH (e)-[about:ABOUT]->()
 DELETE about
 WITH DISTINCT e
-OPTIONAL MATCH (:Agent)-[w:WITNESSED]->(e)
+OPTIONAL MATCH (:Agent)-[w:WITNESSED|NOTICED|READ]->(e)
 DELETE w
 WITH DISTINCT e
 REMOVE e:Event:Truth

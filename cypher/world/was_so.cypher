@@ -11,5 +11,5 @@ MATCH (n:Entity {name: $entity})
 WITH n
 MATCH (e:Event)-[:ABOUT]->(n)
 WHERE (e.at < $at OR (e.at = $at AND e.seq < $before)) AND e.value = $value
-  AND e.kind IN ['state', 'say', 'announce']
+  AND (e.kind IN ['state', 'say', 'announce'] OR e.edits IN ['state', 'say', 'announce'])
 RETURN count(e) > 0 AS was_so
