@@ -14,6 +14,7 @@ COMMANDS = {
     "tools": ("eval.tools", "measure each tool through stdio beside the same call in Python"),
     "faults": ("eval.faults", "kill every process, feed bad input, attack a login: nothing may give"),
     "tom": ("eval.tom", "score the memory on six more data sets on belief, if they are here"),
+    "questions": ("eval.questions", "score the memory on 2,000 questions to depth 6, made here"),
     "docs": ("eval.docs", "write the generated parts of the documentation"),
 }
 

@@ -12,11 +12,14 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 
 from eval import results
+from eval.faults import attack
 from so_mcp import AgentView, Memory
 from so_mcp.cypher import Column, Query, catalogue
 from so_mcp.cypher.schema import SCHEMA, Graph
@@ -206,9 +209,75 @@ def speed_text() -> str:
     return _table(("", "p50 ms", "p99 ms", "to its floor", "to 100 events"), rows)
 
 
+def faults_text() -> str:
+    """Show what ``python -m eval faults --save`` found last, beside what has to be found."""
+    if (found := _measured("faults")) is None:
+        return _not_run("faults")
+    killed, started, tried = found["kills"], found["starts"], found["attack"]
+    calls, lines = found["inputs"], found["lines"]
+    each = ", ".join(f"{target} {count}" for target, count in killed["kills"].items())
+    differing = len(tried["differing"])
+    extra = [name for name in tried["allowed"] if name not in attack.EXPECTED]
+    rows: list[tuple[str, object, str]] = [
+        (f"kills, `kill -9` ({each})", sum(killed["kills"].values()), ""),
+        ("events acknowledged", killed["acknowledged"], ""),
+        ("of these lost", killed["lost"], "0"),
+        ("torn: part of a batch, or a mind that the log contradicts", killed["torn"], "0"),
+        ("events doubled", killed["doubled"], "0"),
+        ("servers on one store, at most", max(killed["servers"], started["servers"]), "1"),
+        (f"processes started in one instant ({started['rounds']} times)",
+         started["rounds"] * started["processes"], ""),
+        ("bad inputs tried", calls["tried"] + lines["tried"], ""),
+        ("crashes", len(calls["crashes"]) + len(lines["crashes"]), "0"),
+        ("commands tried with an agent's login", tried["commands"], ""),
+        ("of these refused", tried["refused"], ""),
+        ("allowed that should not be", len(extra), "0"),
+        ("reads compared, of what is hidden and what does not exist", tried["reads"], ""),
+        ("reads that differ", differing, "0"),
+        (f"their time, hidden to absent, over {tried['timed']} calls of each",
+         tried["ratio"] or "not timed", "0.9 to 1.1"),
+    ]
+    ended = f"{len(found['failures'])} findings" if found["failures"] else "Nothing was found"
+    summary = f"{ended} in {killed['rounds']} rounds of kills (seed {killed['seed']}).\n"
+    head = ("", "found", "must be")
+    return _table(head, [(what, f"{figure}", must) for what, figure, must in rows]) + f"\n{summary}"
+
+
+def scores_text(name: str) -> str:
+    """Show the scores that ``python -m eval NAME --save`` measured last, a row a kind of label.
+
+    They are kept as ``{data set: {label: {"all" or an order: [right, asked]}}}``.
+    """
+    if (found := _measured(name)) is None:
+        return _not_run(name)
+    counted = {order for labels in found.values() for counts in labels.values() for order in counts}
+    columns = ["all", *sorted(counted - {"all"}, key=int)]
+    rows: list[tuple[str, ...]] = [
+        (data_set, label, *("{} / {}".format(*counts[c]) if c in counts else "" for c in columns))
+        for data_set, labels in found.items()
+        for label, counts in labels.items()
+    ]
+    return _table(("", "labels", "all", *(f"order {order}" for order in columns[1:])), rows)
+
+
+def _measured(name: str) -> Any:
+    """The figures of a run, None before it was ever run."""
+    try:
+        return results.load(name)
+    except FileNotFoundError:
+        return None
+
+
+def _not_run(name: str) -> str:
+    return f"Not run yet on this code: `.venv/bin/python -m eval {name} --save`, then `{RENEW}`.\n"
+
+
 DOCUMENTS = [
     Document("cypher/README.md", catalogue_text),
     Document("README.md", tools_text, "tools"),
     Document("README.md", hitom_text, "hitom"),
+    Document("README.md", partial(scores_text, "tom"), "tom"),
+    Document("README.md", partial(scores_text, "questions"), "questions"),
+    Document("README.md", faults_text, "faults"),
     Document("README.md", speed_text, "speed"),
 ]

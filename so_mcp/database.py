@@ -1,7 +1,7 @@
 """The connection to FalkorDB: reads, and one event's transaction. Nothing else talks to it.
 
-Every query comes from the catalogue. No command is ever sent twice by itself: a write that was
-slow or cut off must not happen again behind the caller's back.
+Every query comes from the catalogue. What changes anything is never sent twice by itself: a write
+that was slow or cut off must not happen again behind the caller's back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .cypher import Prepared, Query, catalogue
 from .database_errors import is_empty_graph, translated
 from .embedded import EmbeddedStore
 from .errors import ConnectionLostError, OutcomeUnknownError, StoreError
-from .private_files import is_short_of_space
+from .private_files import is_full
 
 Row = dict[str, Any]
 
@@ -47,6 +47,10 @@ class Call(NamedTuple):
 
 
 _TURN_MS = 2_000
+_CHANGES_NOTHING = frozenset({  # of the plain commands
+    ("ACL", "GETUSER"), ("ACL", "LIST"), ("CONFIG", "GET"), "EXISTS", "GRAPH.LIST", "HGET", "HMGET",
+    "INFO", "PING", "SCAN",
+})
 _LOADING_SECONDS = 600.0  # ten thousand minds load in eleven seconds
 
 
@@ -93,8 +97,13 @@ class Database:
             self._close()
 
     def command(self, *parts: str | int) -> Any:
-        """One plain command of the supervisor's, such as ACL SETUSER."""
-        return self.commands([tuple(str(part) for part in parts)])[0]
+        """One plain command, such as ACL SETUSER.
+
+        One that changes nothing is sent once more if the connection had been lost.
+        """
+        command = tuple(str(part) for part in parts)
+        harmless = command[0] in _CHANGES_NOTHING or command[:2] in _CHANGES_NOTHING
+        return (self._ask if harmless else self._send_anew)([command])[0]
 
     def commands(self, commands: list[tuple[str, ...]]) -> list[Any]:
         """Several plain commands in one packet: they run even if we are gone before the answer."""
@@ -106,24 +115,23 @@ class Database:
 
     def read_all(self, calls: Sequence[Call]) -> list[list[Row]]:
         """Run several reads in one round trip; once more if the connection had been lost."""
-        commands = [call.command() for call in calls]
-        try:
-            replies = self._send_anew(commands)
-        except ConnectionLostError:
-            replies = self._send_anew(commands)
+        replies = self._ask([call.command() for call in calls])
         return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
 
     def read_together(self, calls: Sequence[Call]) -> list[list[Row]]:
         """Several reads of one moment, whoever writes meanwhile. For the supervisor alone."""
-        commands = [("MULTI",), *(call.command() for call in calls), ("EXEC",)]
-        try:
-            replies = self._send_anew(commands)[-1]
-        except ConnectionLostError:
-            replies = self._send_anew(commands)[-1]
+        replies = self._ask([("MULTI",), *(call.command() for call in calls), ("EXEC",)])[-1]
         for reply in replies:
             if isinstance(reply, redis_errors.ResponseError) and not is_empty_graph(reply):
                 raise translated(reply) from reply
         return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
+
+    def _ask(self, commands: list[tuple[str, ...]]) -> list[Any]:
+        """Send what changes nothing; once more if the connection had been lost."""
+        try:
+            return self._send_anew(commands)
+        except ConnectionLostError:
+            return self._send_anew(commands)
 
     def _send_anew(self, commands: list[tuple[str, ...]]) -> list[Any]:
         with self._connection() as connection:
@@ -141,7 +149,10 @@ class Database:
     def take(self, turn: Turn) -> Turn:
         """Ask for the turn; it is ours until we have committed, or for `_TURN_MS`."""
         mine = secrets.token_hex(8)
-        taken = self.command("SET", turn.key, mine, "NX", "PX", _TURN_MS)
+        try:
+            taken = self.command("SET", turn.key, mine, "NX", "PX", _TURN_MS)
+        except ConnectionLostError:
+            return turn  # whoever holds it, it passes; the writer goes on without
         return turn._replace(mine=mine) if taken else turn
 
     @contextmanager
@@ -262,9 +273,8 @@ class Transaction:
         return [_rows(call, reply) for call, reply in zip(calls, replies, strict=True)]
 
     def unwatch(self) -> None:
-        """Give up without writing; what is there already may be in memory alone, too."""
+        """Give up without writing."""
         self._database._send(self._connection, [("UNWATCH",)])  # noqa: SLF001 - the two are one
-        self._refuse_unwritten()
 
     def commit(
         self,
@@ -278,6 +288,12 @@ class Transaction:
         ``lifetimes``: keys that the calls make, and after how many seconds they go by themselves.
         ``first``: plain commands that go before, such as DEL and RENAME of whole graphs.
         """
+        folder = self._database._folder  # noqa: SLF001 - the two are one
+        if folder is not None and is_full(folder):  # a write that fails ends the database
+            raise StoreError(
+                "The disk is full. Nothing of this was recorded; what is recorded can be read. "
+                "Free some space, then record it again."
+            )
         changed = [str(part) for pair in counters.items() for part in pair]
         before = [*first, *([("HSET", self._watched, *changed)] if changed else [])]
         commands = [
@@ -291,16 +307,17 @@ class Transaction:
         try:
             results = self._database._send(self._connection, commands)[-1]  # noqa: SLF001
         except (redis_errors.ConnectionError, redis_errors.TimeoutError, OSError) as error:
+            full = folder is not None and is_full(folder)
             raise OutcomeUnknownError(
                 f"The connection broke while an event was being committed ({error}). It is "
                 "recorded entirely or not at all: record it again under the same id to be sure."
+                + (" The disk is full: free some space first." if full else "")
             ) from error
         if results is None:
             raise Conflict
         for command, result in zip(before, results, strict=False):
             if isinstance(result, redis_errors.ResponseError):
                 raise StoreError(f"{command[0]} failed inside a transaction ({result}).")
-        self._refuse_unwritten()
         for call, result in zip(calls, results[len(before):], strict=False):
             # An error may stand in a result's place, or at its end when it came while running.
             failed = result if isinstance(result, redis_errors.ResponseError) else result[-1]
@@ -310,19 +327,6 @@ class Transaction:
                     f"{call.graph} may lack what the log holds. Run: so-mcp verify"
                 )
 
-
-    def _refuse_unwritten(self) -> None:
-        """Redis acknowledges the one write that fills the disk, though its file lacks it."""
-        folder = self._database._folder  # noqa: SLF001 - the two are one
-        if folder is None or not is_short_of_space(folder):
-            return
-        [told] = self._database._send(self._connection, [("INFO", "persistence")])  # noqa: SLF001
-        if "aof_last_write_status:err" in str(told):
-            raise OutcomeUnknownError(
-                "The disk is full: the database has what was just recorded in memory alone. It "
-                "writes it as soon as there is space; if it ends before, it is gone. Free some "
-                "space, then record it again under the same id to be sure."
-            )
 
 
 def supervisor_database(store: EmbeddedStore | ServerAddress) -> Database:

@@ -21,6 +21,7 @@ import json
 import os
 import secrets
 import shlex
+import signal
 import subprocess
 import time
 import weakref
@@ -34,6 +35,7 @@ from .private_files import (
     CAN_LOCK,
     Fd,
     is_free,
+    is_full,
     locked,
     open_private,
     private_folder,
@@ -43,7 +45,15 @@ from .private_files import (
     unusable,
     write_private,
 )
-from .server_process import is_answering, last_lines, log_since, log_size, server_pid, stop_server
+from .server_process import (
+    is_answering,
+    last_lines,
+    log_since,
+    log_size,
+    says_why,
+    server_pid,
+    stop_server,
+)
 from .store_format import FILE as FORMAT_FILE
 from .store_format import FORMAT, is_current, is_migrating, migrate
 
@@ -54,7 +64,7 @@ _LONGEST_SOCKET_PATH = 100  # the system's limit is 107 bytes, less on macOS
 _START_SECONDS = 120.0
 _SOCKET_GONE_SECONDS = 5.0
 _READY = "eady to accept connections"  # how its log says that it has read its files
-_TRIES = 3  # as it is, with its end mended, and once for a server that nobody can reach
+_TRIES = 6  # as it is, with its end mended, and again for each that is killed meanwhile
 _USE_A_SERVER = (
     "Use a FalkorDB server instead: set FALKORDB_HOST, FALKORDB_PORT, FALKORDB_USERNAME and "
     "FALKORDB_PASSWORD."
@@ -183,14 +193,8 @@ class EmbeddedStore:
                 "Name a folder that does not exist yet, for example by adding '-store'."
             )
         others = sorted(file.name for file in self.path.iterdir()) if self.path.is_dir() else []
-        if "data" in others:  # it is made after users.acl
-            raise StoreError(
-                f"The store at {self.path} has lost its file users.acl, which holds who may log in. "
-                "Nothing was changed. Put that file back, or restore a backup into another folder: "
-                "so-mcp restore FILE."
-            )
         # Whoever makes a store makes its start.lock first, so that two can do it at once.
-        if others and "start.lock" not in others:
+        if others and not (self.path / "start.lock").exists():
             raise StoreError(
                 f"FALKORDB_LITE_PATH: {self.path} is not a store and not empty (it holds "
                 f"{shown(others[0])}). Name an empty folder, or one that does not exist."
@@ -204,6 +208,12 @@ class EmbeddedStore:
     def _make_usable(self, *, create: bool) -> None:
         """Make the store, or migrate it, where that is needed; start.lock is held."""
         if not self.is_made():
+            if (self.path / "data").exists():  # it is made after users.acl
+                raise StoreError(
+                    f"The store at {self.path} has lost its file users.acl, which holds who may "
+                    "log in. Nothing was changed. Put that file back, or restore a backup into "
+                    "another folder: so-mcp restore FILE."
+                )
             self._initialise()
         elif not is_current(self.path):
             if not create:
@@ -250,7 +260,8 @@ class EmbeddedStore:
             if self._comes_up(logged):
                 return
             log = log_since(self.path, logged)
-            if "append only file" not in log or not mend(self.path / "data"):
+            mended = "append only file" in log and mend(self.path / "data")
+            if says_why(log) and not mended:
                 raise self._did_not_start(log)
         raise self._did_not_start(log_since(self.path, 0))
 
@@ -267,7 +278,11 @@ class EmbeddedStore:
         except OSError as error:
             raise unusable(Path(error.filename or data), "prepared", error) from error
         configuration = self.path / "redis.conf"
-        write_private(configuration, self._configuration(module, data))
+        settings = self._configuration(module, data)
+        if not configuration.exists() or configuration.read_text("utf-8") != settings:
+            write_private(configuration, settings)
+        if is_full(self.path):  # its log may not say what is wrong with the file
+            mend(data)
         try:
             subprocess.run(  # noqa: S603 - our own binary and file
                 [server, str(configuration)],
@@ -281,6 +296,8 @@ class EmbeddedStore:
                 pass_fds=(lock,),
             )
         except (OSError, subprocess.CalledProcessError) as error:
+            if getattr(error, "returncode", 0) == -signal.SIGKILL:
+                return  # it was killed, which says nothing about this machine
             raise PlatformError(
                 f"The bundled database does not run on this machine ({error}). {_USE_A_SERVER}"
             ) from error
@@ -289,9 +306,10 @@ class EmbeddedStore:
         """Whether the server that was just started has read its files; False when it ended."""
         deadline, wait = time.monotonic() + _START_SECONDS, 0.005
         while not is_free(self.path / "server.lock"):
-            # Before it is ready it answers too. Without a log, as on a full disk, that has to do.
+            # Before it is ready it answers too. Where its log may lack words, that has to do.
             log = log_since(self.path, logged)
-            if (_READY in log or not log) and is_answering(self.socket_path):
+            ready = _READY in log or not log or is_full(self.path)
+            if ready and is_answering(self.socket_path):
                 return True
             if time.monotonic() > deadline:
                 return is_answering(self.socket_path)
@@ -320,7 +338,7 @@ class EmbeddedStore:
         return True
 
     def _did_not_start(self, log: str) -> StoreError:
-        if "No space left on device" in log:
+        if "No space left on device" in log or is_full(self.path):
             return StoreError(
                 f"The database of {self.path} cannot start: its disk is full. Free some space, "
                 "then try again; nothing was changed."
@@ -344,8 +362,9 @@ class EmbeddedStore:
             "# Written at every start; changes here are lost.\n"
             f"{settings}\n"
             "port 0\nunixsocketperm 700\ndaemonize yes\n"
+            # `always`: the others answer before they have written, while a slow disk is busy.
             # An incomplete end is for us to judge: see `append_only`.
-            'appendonly yes\nappendfsync everysec\naof-load-truncated no\nsave ""\nhz 100\n'
+            'appendonly yes\nappendfsync always\naof-load-truncated no\nsave ""\nhz 100\n'
             f"loadmodule {json.dumps(module, ensure_ascii=False)} {_MODULE_ARGUMENTS}\n"
         )
 

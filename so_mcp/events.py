@@ -29,10 +29,13 @@ History = Literal["none", "since_join", "all"]
 Reads = Literal["at_once", "later"]
 GROUP = "@"  # the names of groups begin with it
 LAST_MILLISECOND = 253_402_300_799_999  # 9999-12-31, the last moment an ISO date can name
+# Names in one list of an event. Each is a mind that one transaction writes to, and every mind keeps
+# who else was there: a thousand new ones take half a second, in which nobody else is answered.
+MOST_NAMES = 1_000
 
 AgentNames = Annotated[
     list[str],
-    Field(min_length=1, max_length=10_000),
+    Field(min_length=1, max_length=MOST_NAMES),
     WithJsonSchema({"type": "array", "items": {"type": "string"}}),  # shorter to read
 ]
 
@@ -170,6 +173,7 @@ _RULES: dict[str, tuple[tuple[tuple[str, ...], ...], frozenset[str]]] = {
     "forward": ((("speaker",), ("event",), ("listeners", "room", "everyone")), _SEEN),
     "void": ((("event",),), frozenset()),
 }
+_SOMETHING = {"say": ("entity", "text"), "edit": ("value", "text")}  # of these at least one
 # Of these, at most one.
 _ONE_OF = {"state": ("room", "audience"), "read": ("receipt", "room", "audience"),
            "edit": ("room", "audience")}
@@ -252,12 +256,11 @@ def _misfit(kind: str, present: frozenset[str]) -> tuple[str, str, tuple[str, ..
             return " and ".join(chosen or group[:1]), what, group
     if kind == "say" and ("entity" in present) != ("value" in present):
         return "value", "goes with entity", ("entity and value", "neither")
-    for words, of in (("say", ("entity", "text")), ("edit", ("value", "text"))):
-        if kind == words and not present & set(of):
-            return " and ".join(of), "are missing", of
+    if kind in _SOMETHING and not present & set(_SOMETHING[kind]):
+        return "text", "is missing", ("entity and value" if kind == "say" else "value", "text")
     together = [field for field in _ONE_OF.get(kind, ()) if field in present]
     if len(together) > 1:
-        return " and ".join(together), "are given together", _ONE_OF[kind]
+        return together[-1], f"and {together[0]} are given together", _ONE_OF[kind]
     return None
 
 
@@ -290,11 +293,18 @@ def _parsed(given: object, where: str) -> Event:
             expected = f"no such field; {hint}fields are {', '.join(Event.model_fields)}"
         elif field == "kind":
             expected = f"expected one of {', '.join(get_args(EventKind))}"
+        elif problem["type"] == "too_long":
+            expected = (
+                f"expected at most {MOST_NAMES} names; record it in several events, or let them "
+                "enter a room and name that"
+            )
         else:
             expected = problem["msg"].replace("Input should be", "expected")
             if problem["type"] == "string_type" and isinstance(problem["input"], int | float):
                 expected += f", write {json.dumps(brief(problem['input']))}"
         got = "nothing" if problem["type"] == "missing" else brief(problem["input"])
+        if problem["type"] == "too_long":
+            got = str(problem["ctx"]["actual_length"])
         raise InvalidEventError(
             f"{where}.{shown(field).strip("'")}: {expected}; got {got}. Example: {_example(kind)}"
         ) from None

@@ -111,8 +111,7 @@ def _without(
     events: Log, what: What, name: str | int, opaque: str, names: Iterable[str]
 ) -> list[LoggedEvent]:
     if what == "event":
-        target = _number(events, name)
-        return [_tombstone(e, opaque) if e.seq == target else e for e in events]
+        return _without_event(events, _number(events, name), opaque)
     if what == "entity":
         emptied = [replace(e, value=None, text=None) if e.entity == name else e for e in events]
         return renamed(emptied, "entity", str(name), opaque)
@@ -125,6 +124,24 @@ def _without(
         replace(e, value=nameless(e.value), text=nameless(e.text))
         for e in renamed(events, "agent", str(name), opaque)
     ]
+
+
+def _without_event(events: Log, target: int, opaque: str) -> list[LoggedEvent]:
+    """Without what an event said, and where that was said again: passed on, or kept by an edit."""
+    found: list[LoggedEvent] = []
+    emptied = {target}
+    said = next(event.value for event in events if event.seq == target)
+    for event in sorted(events, key=lambda event: event.seq):
+        if event.seq == target:
+            found.append(_tombstone(event, opaque))
+            continue
+        copies = event.kind == "forward" or (event.kind == "edit" and event.value == said)
+        if copies and event.target in emptied:
+            emptied.add(event.seq)
+            found.append(replace(event, value=None))
+        else:
+            found.append(event)
+    return found
 
 
 def _tombstone(event: LoggedEvent, opaque: str) -> LoggedEvent:

@@ -22,6 +22,7 @@ except ImportError:  # Windows: a server works there, the embedded database does
 
 CAN_LOCK = fcntl is not None
 _SHORT_OF_SPACE = 64 * 1024 * 1024  # bytes
+_FULL = 4 * 1024 * 1024  # bytes; what one transaction writes is nearly always less
 _PATIENCE = 120.0  # seconds: a large store takes a while to load
 _PATIENCE_WITH_A_STOPPED_ONE = 10.0
 _NEXT = {
@@ -108,11 +109,19 @@ def space_left(folder: Path) -> int:
 
 
 def is_short_of_space(folder: Path) -> bool:
-    """Whether the next write may be the one that fills the disk of a folder."""
+    """Whether the disk of a folder will soon be full, or cannot be asked."""
     try:
         return space_left(folder) < _SHORT_OF_SPACE
-    except OSError:  # it cannot be told, so it is looked at closely
+    except OSError:
         return True
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the next write may be the one that fills the disk of a folder."""
+    try:
+        return space_left(folder) < _FULL
+    except OSError:  # it cannot be told, so the write itself will
+        return False
 
 
 @contextlib.contextmanager

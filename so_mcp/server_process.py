@@ -15,6 +15,7 @@ from .errors import StoreError
 from .private_files import is_free
 
 _STOP_SECONDS = 60.0
+_CHILD_SECONDS = 5.0  # a child that a killed server forked ends when it next reports to it
 _LOCAL_PEERPID = 2  # macOS's name for the process at the other end
 
 
@@ -67,11 +68,11 @@ def stop_server(path: Path, socket_path: str) -> bool:
     if pid is not None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_SECONDS
-        while time.monotonic() < deadline:
-            if is_free(lock):
-                return True
-            time.sleep(0.005)
+    deadline = time.monotonic() + (_CHILD_SECONDS if pid is None else _STOP_SECONDS)
+    while time.monotonic() < deadline:
+        if is_free(lock):
+            return True
+        time.sleep(0.005)
     who = "whose number is not known" if pid is None else f"process {pid},"
     raise StoreError(
         f"The database of {path}, {who} does not end. If it is stopped, let it go on (kill -CONT); "
@@ -95,6 +96,11 @@ def log_size(path: Path) -> int:
         return (path / "server.log").stat().st_size
     except OSError:
         return 0
+
+
+def says_why(log: str) -> bool:
+    """Whether a server's log ends with what made it end; that of one that was killed just stops."""
+    return re.search(r" # (?!WARNING)[^\n]*\n*\Z", log) is not None
 
 
 def last_lines(log: str, count: int = 3) -> str:

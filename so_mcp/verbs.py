@@ -65,6 +65,37 @@ class Verbs(ABC):
         """A declaration to every agent named so far: nobody is left mistaken about anybody."""
         return self._one("announce", speaker=speaker, entity=entity, value=value, **fields)
 
+    def away(self, agents: str | Sequence[str], room: str | None = None, **fields: Any) -> Record:
+        """Agents are away from a room, or from all: what happens there does not reach them."""
+        return self._one("away", agents=names_of(agents), room=room, **fields)
+
+    def back(self, agents: str | Sequence[str], room: str | None = None, **fields: Any) -> Record:
+        """Agents are back; nothing is read by that."""
+        return self._one("back", agents=names_of(agents), room=room, **fields)
+
+    def read(self, agents: str | Sequence[str], event: int | str, **fields: Any) -> Record:
+        """Agents read an earlier event (number or id); ``receipt=True``: its witnesses see it.
+
+        With a ``room`` or an ``audience`` it is an acknowledgement, which those see.
+        """
+        return self._one("read", agents=names_of(agents), event=event, **fields)
+
+    def edit(self, speaker: str, event: int | str, **fields: Any) -> Record:
+        """What an event said is changed to a ``value``, a ``text`` or both; later readers see it."""
+        return self._one("edit", speaker=speaker, event=event, **fields)
+
+    def retract(self, speaker: str, event: int | str, **fields: Any) -> Record:
+        """What an event said was wrong, says one to a ``room``, an ``audience`` or everyone."""
+        return self._one("retract", speaker=speaker, event=event, **fields)
+
+    def forward(
+        self, speaker: str, event: int | str, listeners: str | Sequence[str] | None, **fields: Any
+    ) -> Record:
+        """What an event said is passed on to ``listeners`` (or None with a room, or everyone)."""
+        if listeners is not None:
+            fields["listeners"] = names_of(listeners)
+        return self._one("forward", speaker=speaker, event=event, **fields)
+
     def void(self, event: int | str, **fields: Any) -> Record:
         """An event, by its number or its id, was recorded by mistake: it never happened.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from .errors import InvalidEventError, UnknownNameError
-from .events import LoggedEvent
+from .events import GROUP, LoggedEvent
 from .names import near_names, shown
 from .world import Aliases, Kind, World
 
@@ -111,14 +111,15 @@ def canonical(event: LoggedEvent, world: World) -> LoggedEvent:
 def new_names(event: LoggedEvent, world: World) -> NewNames:
     """The names that a canonical event would make."""
     speaks = "by" if event.kind == "state" else "speaker"
-    hears = "listeners" if event.kind in ("tell", "report") else "audience"
+    hears = "listeners" if event.kind in ("tell", "report", "forward") else "audience"
     new: NewNames = {}
     for field, names in (
         (speaks, (event.actor,)), ("agents", event.agents), (hears, event.audience),
-        ("about", (event.about,)),
+        ("about", (event.about,)), ("distracted", event.distracted), ("hidden", event.hidden),
+        ("noticed", event.noticed),
     ):
         for name in names:
-            if name is not None and name not in world.agents:
+            if name is not None and name not in world.agents and not name.startswith(GROUP):
                 new.setdefault(("agent", name), field)
     if event.room is not None and event.room not in world.rooms:
         new["room", event.room] = "room"
@@ -183,6 +184,9 @@ def _translated(
         actor=one("agent", event.actor),
         agents=agents(event.agents),
         audience=agents(event.audience),
+        distracted=agents(event.distracted),
+        hidden=agents(event.hidden),
+        noticed=agents(event.noticed),
         about=one("agent", event.about),
         room=one("room", event.room),
         entity=one("entity", event.entity),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from .minds import Held
+    from .attention import Why
+    from .minds import Aside, Held
     from .seen import SeenEvent
     from .testimony import Trail
+
+Had = Literal["took in", "has read"] | None
 
 
 def clock(at: int) -> str:
@@ -28,8 +31,19 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def how_it_came(via: str, source: str | None) -> str:
-    """``said by Billing``; of what was seen, who did it is not what matters."""
+def how_it_came(
+    via: str, source: str | None, through: str | None = None, reader: str | None = None
+) -> str:
+    """``said by Billing``; of what was seen, who did it is not what matters.
+
+    ``through``: who passed it on; ``reader``: who read it, where that is known.
+    """
+    said = "" if source is None else f", said by {source}"
+    match via:
+        case "read":
+            return f"read{'' if reader is None else f' by {reader}'} later{said}"
+        case "forwarded":
+            return f"passed on by {through}{said}"
     return via if source is None or via == "saw" else f"{via} by {source}"
 
 
@@ -105,13 +119,13 @@ def happened(event: SeenEvent) -> str:
     value = quoted(None if event.value is None else short(event.value))
     what = f"{event.entity} is {value}"
     match event.kind:
-        case "enter":
-            clause = f"{some(event.agents)} entered {event.room}"
+        case "enter" | "exit" | "away" | "back":
+            clause = _moved(event)
         case "void":
             why = f": {short(event.text)}" if event.text else ""
             clause = f"event {event.target} was voided, it never happened{why}"
-        case "exit":
-            clause = f"{some(event.agents)} left {event.room or 'every room'}"
+        case "read" | "edit" | "retract" | "forward":
+            clause = _of_another(event)
         case "state" if event.actor is None:
             clause = f"{event.entity} became {value}{where}"
         case "state" if event.value is None:
@@ -121,15 +135,97 @@ def happened(event: SeenEvent) -> str:
         case "announce":
             clause = f"{who} announced that {what}"
         case "tell" | "report":
-            hearers = [name for name in event.witnesses if name != event.actor]
-            whom = "everyone" if event.everyone else some(hearers)
             whose = "" if event.about is None else f"{event.about} believes "
-            clause = f"{who} told {whom}{where} that {whose}{what}"
+            told = f"told {hearers}" if (hearers := _hearers(event)) else "said"
+            clause = f"{who} {told}{where} that {whose}{what}"
         case _ if event.entity is None:
             clause = f'{who} said "{short(event.text or "")}"{where}'
         case _:
             clause = f"{who} said {what}{where}"
     return clause
+
+
+def _hearers(event: SeenEvent) -> str:
+    """Whom something was told or passed on to, as it appeared."""
+    if event.everyone:
+        return "everyone"
+    named = event.audience or set(event.witnesses) - set(event.hidden)
+    return some(sorted(name for name in named if name != event.actor)) if named else ""
+
+
+def _moved(event: SeenEvent) -> str:
+    """Who came, went, was away or back."""
+    group = event.room is not None and event.room.startswith("@")
+    verb, nowhere = {
+        "enter": ("joined" if group else "entered", ""),
+        "exit": ("left", " every room"),
+        "away": ("stepped away from" if event.room else "stepped away", ""),
+        "back": ("came back to" if event.room else "came back", ""),
+    }[event.kind]
+    return f"{some(event.agents)} {verb}{nowhere if event.room is None else f' {event.room}'}"
+
+
+def _of_another(event: SeenEvent) -> str:
+    """What somebody did with an earlier event."""
+    what = f"event {event.target}"
+    said = "" if event.of is None else f" ({happened(event.of)})"
+    who = event.actor or some(event.agents)
+    where = f" in {event.room}" if event.room is not None else ""
+    whom = "everyone" if event.everyone else some(event.audience)
+    match event.kind:
+        case "read":
+            if event.receipt:
+                return f"{who} read {what}{said}, with a receipt"
+            seen = where or (f" to {whom}" if event.audience else "")
+            return f"{who} read {what}{said}" + (f" and acknowledged it{seen}" if seen else "")
+        case "edit":
+            shown = where or (f" for {whom}" if event.audience else "")
+            return f"{who} edited {what}{shown}: {_edited(event)}"
+        case "retract":
+            before = where or f" before {whom}"
+            return f"{who} retracted {what}{before}{said}"
+    to = where or f" to {_hearers(event) or 'nobody'}"
+    return f"{who} passed {what} on{to}{said}"
+
+
+def _edited(event: SeenEvent) -> str:
+    """What an edited message says now: its words, where those alone are new."""
+    unchanged = event.of is not None and event.of.value == event.value
+    if event.entity is None or (event.text and unchanged):
+        return f'it says now "{short(event.text or "")}"'
+    whose = "" if event.about is None else f"{event.about} believes "
+    return f"{whose}{event.entity} is now {quoted(None if event.value is None else short(event.value))}"
+
+
+def attended(event: SeenEvent) -> str:
+    """What the list of those who took an event in does not say, as a parenthesis; often nothing."""
+    clauses = [
+        f"{some(names)} {what}"
+        for names, what in (
+            (event.distracted, "did not take it in"), (event.hidden, "unseen"),
+            (event.noticed, "saw them talk"),
+        )
+        if names
+    ]
+    return f" ({'; '.join(clauses)})" if clauses else ""
+
+
+def not_taken_in(agent: str, event: SeenEvent, why: Why, *, had: Had = None) -> str:
+    """That somebody did not take an event in, and why not, as a clause without what it was.
+
+    ``had``: of an edit, how it took in what was edited.
+    """
+    what = f"event {event.number}"
+    if event.kind == "edit" and had is not None:
+        return f"{agent} {had} the original of event {event.target}, not the edit ({what})"
+    return {
+        "absent": f"{agent} missed {what}",
+        "noticed": f"{agent} saw them talk at {what} and heard nothing",
+        "readable": f"{agent} missed {what} and may read it",
+        "unread": f"{agent} has not read {what}, which was delivered",
+        "away": f"{agent} was away at {what}",
+        "distracted": f"{agent} was there but did not take {what} in",
+    }[why]
 
 
 def explanation(
@@ -138,9 +234,9 @@ def explanation(
     held: Held | None,
     event: SeenEvent | None,
     trail: Trail | None,
-    missed: Mapping[str, Sequence[SeenEvent]],
+    clauses: Sequence[str],
 ) -> str:
-    """One sentence that names the source, who witnessed it, and what was missed."""
+    """One sentence that names the source and who witnessed it; then ``clauses`` on who did not."""
     if held is None:
         reason = "no event that reached it says so"
     elif event is None:
@@ -151,13 +247,8 @@ def explanation(
             f"event {event.number}, {happened(event)}{sight}, witnessed by {some(event.witnesses)}"
         )
     sentence = f"{belief(chain, entity, None if held is None else held.value)} ({reason})"
-    clauses = [] if trail is None else [came_from(trail)]
-    clauses += [
-        f"{agent} missed event {events[0].number}: {happened(events[0])}"
-        for agent, events in missed.items()
-        if events
-    ]
-    return "; ".join([sentence, *clauses]) + "."
+    came = [] if trail is None else [came_from(trail)]
+    return "; ".join([sentence, *came, *clauses]) + "."
 
 
 def came_from(trail: Trail) -> str:
@@ -170,14 +261,21 @@ def came_from(trail: Trail) -> str:
     return " → ".join([f"it came from {first} ({origin})", *others])
 
 
-def own_explanation(chain: Sequence[str], entity: str, held: Held | None) -> str:
-    """Why the first of a chain, addressed as you, believes it: from its own mind alone."""
+def own_explanation(
+    chain: Sequence[str], entity: str, held: Held | None, aside: Aside | None = None
+) -> str:
+    """Why the first of a chain, addressed as you, believes it: from its own mind alone.
+
+    ``aside``: a talk since, of which it heard nothing.
+    """
     you, others = chain[0], chain[1:]
+    spoke = [] if aside is None else [f"{they_spoke(aside, 'Since then ' if held else '')}."]
     if held is None:
-        return (
+        nothing = (
             f"Nothing tells you what {thinks(others)} believes about {entity}."
             if others else f"You know nothing of {entity}."
         )
+        return " ".join([nothing, *spoke])
     if others:
         what = f"You think {belief(others, entity, held.value)}"
     elif held.value is None:
@@ -190,7 +288,13 @@ def own_explanation(chain: Sequence[str], entity: str, held: Held | None) -> str
         sentences.append(f"Took part, as you saw it: {there}.")
     if held.text:
         sentences.append(f'The words: "{short(held.text, 200)}"')
-    return " ".join(sentences)
+    return " ".join(sentences + spoke)
+
+
+def they_spoke(aside: Aside, since: str = "") -> str:
+    """A talk that was noticed, to the one who noticed it."""
+    where = f" in {aside.room}" if aside.room is not None else ""
+    return f"{since}{some(aside.agents)} spoke{where} at {clock(aside.at)}; you do not know about what"
 
 
 def _came(held: Held, chain: Sequence[str]) -> str:
@@ -209,6 +313,13 @@ def _came(held: Held, chain: Sequence[str]) -> str:
             clause = f"{who} told {hearers}{where} that it is"
         case "reported":
             clause = f"{who} told {hearers}{where} that {chain[-1]} believes it"
+        case "read" if len(chain) == 1:
+            clause = f"you read later that {who} said so{where}"
+        case "read":
+            clause = f"{who} said so{where}, which was read later"
+        case "forwarded":
+            [by] = _as_you([held.through or "somebody"], chain[0])
+            clause = f"{by} passed on that {who} said so{where}"
         case _:
             clause = f"{who} said so{where}"
     return clause

@@ -45,7 +45,8 @@ _EVENTS: list[dict[str, Any]] = [
      "room": "chat", "text": "Eve thinks it is gone.", "id": "report-1"},
     {"kind": "report", "speaker": "Ann", "about": "Eve", "entity": "coin", "value": "gone",
      "room": "chat", "text": "Eve thinks it is gone.", "id": "report-2"},
-    {"kind": "tell", "speaker": "Bob", "listeners": ["Ann"], "entity": "coin", "value": "sold"},
+    {"kind": "tell", "speaker": "Bob", "listeners": ["Ann"], "entity": "coin", "value": "sold",
+     "noticed": ["Dia"]},
 ]
 STORY = [event | {"happened_at": START + 1000 * n} for n, event in enumerate(_EVENTS)]
 END = START + 1000 * len(STORY)
@@ -53,16 +54,16 @@ END = START + 1000 * len(STORY)
 # Parameters with which each read finds something in the story; a mind's query is asked of Bob's.
 MIND = "Bob"
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "mind/belief": {"entity": "coin", "rest": ["Eve"], "between": [], "last": "Eve", "depth": 2},
+    "mind/belief": {"entity": "pearl", "rest": [], "between": [], "last": None, "depth": 1},
     "mind/beliefs": {"entity": None, "chains": [[[], [], None, 1], [["Eve"], [], "Eve", 2]]},
     "mind/beliefs_as_of": {
-        "entity": "coin", "chains": [[["Eve"], [], "Eve", 2]], "as_of": END, "upto": 0,
+        "entity": "pearl", "chains": [[[], [], None, 1]], "as_of": END + 20, "upto": 0,
     },
     "mind/contents": {},
     "world/witnessed": {},
     "mind/history": {
-        "entity": "coin", "chains": [[["Eve"], [], "Eve", 2]], "since": START + 60_000,
-        "after": 0, "as_of": END,
+        "entity": "pearl", "chains": [[[], [], None, 1]], "since": START + 60_000,
+        "after": 0, "as_of": END + 20,
     },
     "mind/entities": {},
     "mind/graph": {},
@@ -82,7 +83,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "world/readings": {},
     "world/noticings": {},
     "mind/asides": {"since": 0},
-    "world/events_by_id": {"ids": ["arrival", "move-1", "report-2", "undo", "new"]},
+    "world/events_by_id": {"ids": ["arrival", "move-1", "report-2", "undo", "new", "mailroom", "mail-1",
+                                   "reading", "edit"]},
     "world/locations": {},
     "world/missed": {"questions": [["keys", "Eve", "Bob", -1, 0, None, True]], "limit": 50, "as_of": END},
     "world/presence": {},
@@ -92,7 +94,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "world/stays": {"ended": START + 5000},
     "world/tellings": {"entity": "keys", "value": "lost", "at": END, "upto": 20},
     "world/timeline": {"entity": None, "agent": "Eve", "missed": True, "telling": False, "after": 0,
-                       "since": START, "as_of": END, "limit": 100},
+                       "since": START, "as_of": 2**53, "limit": 300},
     "world/transcript": {"agent": "Bob", "as_of": END},
     "world/summary": {},
     "world/truths": {"entity": None},
@@ -173,7 +175,7 @@ STARTS: dict[str, list[str]] = {
     "world/events": ["index Event"],
     "world/events_by_id": ["index Event"],
     "world/transcript": ["index Agent"],
-    "world/truths_as_of": ["index Event", "all Event"],
+    "world/truths_as_of": ["index Event", "index Event"],
     "world/timeline": ["index Event", "index Agent"],
     "world/entrances": ["index Event", "index Entity"],
     "world/was_so": ["index Entity"],
@@ -208,7 +210,7 @@ def rewrite_the_past(memory: Memory) -> None:
         memory.void(f"late-{number}")
     memory.record([  # Bob is asked about in EXAMPLES
         {"kind": "enter", "agents": ["Bob", "Gus"], "room": "mail", "reads": "later",
-         "history": "all", "happened_at": END + 1},
+         "history": "all", "happened_at": END + 1, "id": "mailroom"},
         {"kind": "say", "speaker": "Gus", "entity": "coin", "value": "minted", "room": "mail",
          "hidden": ["Eve"], "distracted": ["Bob"], "noticed": ["Bob"], "id": "mail-1",
          "happened_at": END + 2, "text": "It is minted."},
@@ -221,11 +223,28 @@ def rewrite_the_past(memory: Memory) -> None:
          "happened_at": END + 6},
         {"kind": "retract", "speaker": "Gus", "event": "mail-1", "audience": ["Bob"],
          "happened_at": END + 7},
-        {"kind": "forward", "speaker": "Ann", "event": "line-66", "listeners": ["Bob"],
-         "happened_at": END + 8, "id": "forward-1"},
+        {"kind": "enter", "agents": ["Dia", "Ann"], "room": "den", "happened_at": END + 8},
+        {"kind": "say", "speaker": "Ann", "entity": "pearl", "value": "black", "room": "den",
+         "text": "Look.", "happened_at": END + 9, "id": "den-1"},
+        {"kind": "forward", "speaker": "Ann", "event": "den-1", "listeners": ["Bob"],
+         "happened_at": END + 10},
     ])
+    memory.away("Bob", "mail", happened_at=END + 11)
     memory.record([{"kind": "say", "speaker": "Ann", "room": "chat", "text": "Psst.",
-                    "noticed": ["Bob", "Gus"], "happened_at": END + 9, "id": "psst"}])
+                    "noticed": ["Bob", "Gus"], "happened_at": END + 12, "id": "psst"}])
+    memory.say("Ann", text="Psst!", room="chat", noticed=["Gus"], happened_at=END + 13)
+    memory.record([  # and what only was there for a moment
+        {"kind": "enter", "agents": ["Bob"], "room": "loft", "reads": "later", "history": "none",
+         "happened_at": END + 14, "id": "gone-1"},
+        {"kind": "say", "speaker": "Ann", "text": "Hm.", "room": "chat", "distracted": ["Bob"],
+         "hidden": ["Gus"], "noticed": ["Dia"], "happened_at": END + 15, "id": "gone-2"},
+        {"kind": "read", "agents": ["Bob"], "event": "den-1", "receipt": True,
+         "happened_at": END + 16, "id": "gone-3"},
+        {"kind": "edit", "speaker": "Ann", "event": "den-1", "text": "Look!",
+         "happened_at": END + 17, "id": "gone-4"},
+    ])
+    for number in (4, 3, 2, 1):
+        memory.void(f"gone-{number}")
     memory.void("psst")
     memory.void(memory.step())
     memory.void("reading", id="unread")

@@ -18,7 +18,7 @@ from so_mcp.common import common_ground
 NewMemory = Callable[..., Memory]
 
 on_the_real_engine = hypothesis_settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
     phases=(Phase.explicit, Phase.generate),
 )
 

@@ -295,6 +295,23 @@ def test_one_store_reached_by_two_names_has_one_database(store_path: Path) -> No
         assert memory.store.socket_path == other.store.socket_path
 
 
+def test_who_finds_a_store_half_made_by_another_looks_again_before_complaining(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look whether there is one and the look into the folder, another makes it."""
+    make_folder = EmbeddedStore._make_folder
+
+    def late(store: EmbeddedStore) -> None:
+        monkeypatch.setattr(EmbeddedStore, "_make_folder", make_folder)
+        with Memory(path=store_path) as first:
+            first.set("e", "v", by="Ann")
+        make_folder(store)
+
+    monkeypatch.setattr(EmbeddedStore, "_make_folder", late)
+    with Memory(path=store_path) as second:
+        assert second.believes("Ann", "e") == "v"
+
+
 def test_a_stale_pid_file_never_costs_a_stranger_its_life(store_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         with Memory(path=store_path) as memory:
@@ -417,6 +434,65 @@ def test_a_database_whose_socket_was_removed_is_started_anew_and_loses_nothing(
             assert server_pid(store_path) != first
             assert memory.believes("Ann", "e") == "v"
             assert servers_of(store_path) == [server_pid(store_path)]
+
+
+def test_a_child_that_outlives_the_killed_database_for_a_moment_is_waited_for(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis forks to rewrite its file; the child has inherited the lock that says it runs."""
+    looked_for, find = threading.Event(), server_process.server_pid
+
+    def found(path: Path, socket_path: str) -> int | None:
+        looked_for.set()
+        return find(path, socket_path)
+
+    monkeypatch.setattr("so_mcp.embedded._SOCKET_GONE_SECONDS", 0.0)
+    monkeypatch.setattr(server_process, "server_pid", found)
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+        kill_database(store_path)
+    looked_for.clear()
+    (store_path / "redis.sock").unlink()
+    answers: list[str | None] = []
+    with (store_path / "server.lock").open() as child:
+        fcntl.flock(child, fcntl.LOCK_EX)
+
+        def ask() -> None:
+            with Memory(path=store_path) as other:
+                answers.append(other.believes("Ann", "e"))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        assert looked_for.wait(30)
+        assert not answers
+    thread.join(30)
+    assert answers == ["v"]
+
+
+def test_what_changes_nothing_is_asked_once_more_when_the_connection_is_lost(
+    store_path: Path,
+) -> None:
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+
+        def kill_once(_: object) -> None:
+            """Just before what was packed is sent."""
+            memory.database.observers.clear()
+            kill_database(store_path)
+
+        asked: list[Callable[[], object]] = [
+            memory.step, memory.scenarios, memory.grants, memory.verify,
+            lambda: memory.database.command("ACL", "LIST"),
+        ]
+        for ask in asked:
+            expected = ask()
+            memory.database.observers.append(kill_once)
+            assert ask() == expected
+        for change in (("SET", "key", "1"), ("ACL", "SETUSER", "somebody")):
+            memory.database.observers.append(kill_once)
+            with pytest.raises(ConnectionLostError, match="the next call starts it"):
+                memory.database.command(*change)
+        assert memory.step() == 1
 
 
 def test_stopping_a_database_that_does_not_end_says_so(

@@ -9,6 +9,7 @@ import json
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,30 @@ def test_a_second_server_on_a_store_is_counted(store_path: Path) -> None:
         assert settled(store_path, 1) == 1
         kill_servers(store_path)
         assert settled(store_path, 0) == 0
+
+
+def test_a_database_that_is_killed_while_it_starts_is_started_again(store_path: Path) -> None:
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+    stop = threading.Event()
+    killed: list[int] = []
+
+    def kill() -> None:
+        while len(killed) < 3 and not stop.is_set():
+            killed.extend([1] * kill_servers(store_path))
+
+    for _ in range(3):
+        killed.clear()
+        with Memory(path=store_path) as memory:
+            killer = threading.Thread(target=kill)
+            killer.start()
+            try:
+                assert memory.believes("Ann", "e") == "v"
+            finally:
+                stop.set()
+                killer.join()
+                stop.clear()
+        assert killed
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="a slow disk is made with a C compiler")

@@ -255,7 +255,7 @@ def test_names_are_nfc_normalised_and_case_sensitive(memory: Memory) -> None:
     assert memory.believes("Tomás", "e") == "v"
 
 
-@pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "a\x00b", "x" * 201, "\ud800", "@team"])
+@pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "a\x00b", "x" * 201, "\ud800", "@"])
 def test_a_name_that_cannot_name_is_refused_before_anything_is_written(
     memory: Memory, name: str
 ) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import so_mcp
+from so_mcp.config import from_environment
 from so_mcp.cypher import catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -138,3 +139,14 @@ def test_each_file_that_says_the_version_says_the_same() -> None:
         newest = re.search(r"^## \W*(\d[^\s\]]*)", changes.read_text("utf-8"), re.MULTILINE)
         said["CHANGELOG.md"] = newest[1] if newest else None
     assert said == dict.fromkeys(said, so_mcp.__version__)
+
+
+def test_the_registry_is_told_which_variables_are_secret_and_the_defaults_that_the_code_has() -> None:
+    [package] = json.loads((ROOT / "server.json").read_text("utf-8"))["packages"]
+    variables = {variable["name"]: variable for variable in package["environmentVariables"]}
+    secret = {name for name, variable in variables.items() if variable.get("isSecret")}
+    assert secret == {name for name in variables if re.search(r"PASSWORD|SECRET", name)}
+    said = {name: variable["default"] for name, variable in variables.items() if "default" in variable}
+    unset = from_environment({"FALKORDB_HOST": "db.example"})
+    assert unset.server is not None
+    assert said == {"SO_SCENARIO": unset.scenario, "FALKORDB_PORT": f"{unset.server.port}"}

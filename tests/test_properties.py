@@ -21,6 +21,7 @@ from so_mcp.database import Call
 from so_mcp.events import LoggedEvent
 from so_mcp.minds import ask_all
 from so_mcp.names import mind_key
+from so_mcp.projection import BELIEF, PLAIN
 from so_mcp.route import Belief, Scope
 from so_mcp.verify import verify
 from so_mcp.writes import belief_row
@@ -213,7 +214,8 @@ def write(memory: Memory, agent: str, beliefs: list[dict[str, Any]]) -> None:
     for belief in beliefs:
         with memory.database.transaction("unused") as transaction:
             transaction.commit({"n": 1}, [
-                Call(key, "mind/believe", belief), Call(key, "mind/settle", {"since": -1}),
+                Call(key, "mind/believe", {name: belief[name] for name in BELIEF[:PLAIN]}),
+                Call(key, "mind/settle", {"since": -1}),
             ])
 
 

@@ -9,19 +9,30 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
 import anyio
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from eval import docs
+from eval import docs, results
+from eval.faults.attack import Attack
+from eval.faults.inputs import Inputs
+from eval.faults.kills import Kills
+from eval.faults.report import Report
+from eval.faults.starts import Starts
+from so_mcp import Memory, scenarios
 from so_mcp.config import from_environment
 from so_mcp.cypher.schema import SCHEMA
+from so_mcp.events import EventKind
+from so_mcp.world import SETTINGS, Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 BIN = Path(sys.executable).parent
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
 
@@ -122,8 +133,79 @@ def test_the_registrations_in_json_start(store_path: Path) -> None:
         assert "record" in tools_of(server["command"], server["args"], server["env"], store_path)
 
 
+def test_the_commands_of_the_tables_run_one_after_the_other(
+    store_path: Path, tmp_path: Path
+) -> None:
+    lines = re.findall(r"^\| `((?:\w+=\S+ )?so-mcp [^`]+)` \|", README, re.MULTILINE)
+    env = {"FALKORDB_LITE_PATH": str(store_path), "PATH": f"{BIN}:{os.defpath}"}
+
+    def run(line: str) -> str:
+        done = subprocess.run(
+            ["sh", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        return done.stdout
+
+    with Memory(path=store_path) as memory:  # and nothing has to start the database each time
+        scenarios.play(memory, scenarios.load("support"))
+        for line in lines:
+            if not line.endswith(" demo"):  # tests/test_demo.py
+                run(line)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "agents", "old.jsonl", "restored", "store.tar", "support.jsonl"
+    ]
+    named = set(re.findall(r"\bso-mcp (\w+)", README))
+    listed = re.findall(r"^    (\w+)  ", run("so-mcp --help"), re.MULTILINE)
+    assert set(listed) <= named, "a command of the command line that the README does not name"
+
+
+def test_the_kinds_of_the_table_are_those_of_events() -> None:
+    [table] = re.findall(r"^\| event \|.*?\n\n", README, re.MULTILINE | re.DOTALL)
+    named = [
+        kind
+        for cell in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+        for kind in re.findall(r"`(\w+)`", cell)
+    ]
+    assert sorted(named) == sorted(get_args(EventKind))
+
+
+def test_the_settings_of_the_table_are_those_of_a_scenario_with_their_defaults() -> None:
+    [table] = re.findall(r"^\| setting \|.*?\n\n", README, re.MULTILINE | re.DOTALL)
+    values, defaults = {}, {}
+    for row in re.findall(r"^\| `.+", table, re.MULTILINE):
+        name, may_be, default = (re.findall(r"`([\w-]+)`", cell) for cell in row.split("|")[1:4])
+        values[name[0]], defaults[name[0]] = tuple(may_be), default[0]
+    assert values == SETTINGS
+    assert defaults == asdict(Settings())
+
+
 def test_what_is_generated_is_what_the_code_and_the_runs_say() -> None:
     assert docs.check(docs.DOCUMENTS, docs.ROOT) == 0
+
+
+def test_a_run_that_was_not_made_is_said_to_be_missing_and_one_that_was_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    assert docs.faults_text().startswith("Not run yet on this code: `.venv/bin/python -m eval faults")
+    assert docs.scores_text("questions").startswith("Not run yet")
+    results.save("faults", A_FAULT_RUN.figures())
+    text = docs.faults_text()
+    assert "| of these lost | 2 | 0 |" in text
+    assert "| allowed that should not be | 1 | 0 |" in text
+    assert text.endswith(f"\n\n{len(A_FAULT_RUN.failures())} findings in 9 rounds of kills (seed 1).\n")
+    results.save("tom", {"a set": {"answer": {"all": [3, 4], "-1": [1, 1], "10": [2, 3]}}})
+    assert docs.scores_text("tom") == (
+        "|  | labels | all | order -1 | order 10 |\n| --- | --- | --- | --- | --- |\n"
+        "| a set | answer | 3 / 4 | 1 / 1 | 2 / 3 |\n"
+    )
+
+
+A_FAULT_RUN = Report(
+    Kills(9, 1, {"database": 3, "supervisor": 6}, 4, 120, 2, 0, 0, 1, [], []),
+    Starts(1, 12, 1, 0, 0), Inputs(1, 9, 5, 4, (), (), 0.1), Inputs(1, 9, 5, 4, (), (), 0.1),
+    Attack("Ann", 400, 393, ("ping", "keys"), 150, (), 90, 1.0), 60.0,
+)
 
 
 def test_the_variables_of_the_table_are_those_that_are_read() -> None:
@@ -142,6 +224,22 @@ def test_the_map_of_the_graphs_names_what_is_there() -> None:
     types = {one.type for graph in SCHEMA.values() for one in graph.relationships}
     assert set(re.findall(r"\(:(\w+)", picture)) <= labels
     assert set(re.findall(r"\[:(\w+)", picture)) == types
+
+
+def test_every_module_has_its_line_on_the_map_and_every_line_its_module() -> None:
+    [table] = re.findall(r"^## Where things are\n(.*?)^## ", CONTRIBUTING, re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"\b(?:so_mcp|tools|eval|tests|cypher)/[\w/]*\w\b(?:\.\w+)?", table))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    modules = {f"so_mcp/{file.name}" for file in (ROOT / "so_mcp").glob("[a-z]*.py")}
+    assert sorted(modules - named) == []
+
+
+def test_the_documents_link_to_what_is_there() -> None:
+    for document in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "SEMANTICS.md"):
+        text = (ROOT / document).read_text("utf-8")
+        links = re.findall(r"\]\(([\w./-]+)\)", text)
+        assert [link for link in links if not (ROOT / link).exists()] == [], document
+    assert {"SEMANTICS.md", "SECURITY.md"} <= set(re.findall(r"\]\(([\w./-]+)\)", README))
 
 
 def test_the_registrys_marker_names_the_server() -> None:

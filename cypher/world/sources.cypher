@@ -1,20 +1,21 @@
 // The events of the log that beliefs are from, found by when they happened and the mind's own step.
 //
 // mode:    read
-// param:   beliefs list   [agent, at, step] each
-// returns: belief  int    which of the beliefs, from 0
-// returns: seq     int    the event's place in the order of recording
-// returns: at      int    when it happened, ms
-// returns: kind    str    what happened: see `Event.kind`
-// returns: actor   str?   who did or said it
-// returns: agents  list   who moved
-// returns: room    str?   where
-// returns: everyone bool  whether it went to every agent
-// returns: entity  str?   what it is about
-// returns: value   str?   the value given
-// returns: text    str?   the words
-// returns: about   str?   whose belief was reported
-// returns: witnesses list who witnessed it
+// param:   beliefs   list  [agent, at, step] each
+// returns: belief    int   which of the beliefs, from 0
+// returns: seq       int   the event's place in the order of recording
+// returns: at        int   when it happened, ms
+// returns: kind      str   what happened: see `Event.kind`
+// returns: actor     str?  who did or said it
+// returns: agents    list  who moved or read
+// returns: room      str?  where
+// returns: everyone  bool  whether it went to every agent
+// returns: entity    str?  what it is about
+// returns: value     str?  the value given
+// returns: text      str?  the words
+// returns: about     str?  whose belief was reported
+// returns: more      list  target, edits, receipt, audience, distracted, hidden, noticed
+// returns: witnesses list  who witnessed it
 
 UNWIND range(0, size($beliefs) - 1) AS belief
 WITH belief, $beliefs[belief] AS b
@@ -25,7 +26,9 @@ WITH belief, e
 MATCH (a:Agent)-[:WITNESSED]->(e)
 WITH belief, e, a ORDER BY a.name
 WITH belief, e, collect(a.name) AS witnesses
-RETURN belief, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor,
-       e.agents AS agents, e.room AS room, e.everyone AS everyone,
-       e.entity AS entity, e.value AS value, e.text AS text, e.about AS about, witnesses
+RETURN belief, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.agents AS agents,
+       e.room AS room, e.everyone AS everyone, e.entity AS entity, e.value AS value,
+       e.text AS text, e.about AS about,
+       [e.target, e.edits, e.receipt, e.audience, e.distracted, e.hidden, e.noticed] AS more,
+       witnesses
 ORDER BY belief
