@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -243,21 +242,33 @@ def faults_text() -> str:
     return _table(head, [(what, f"{figure}", must) for what, figure, must in rows]) + f"\n{summary}"
 
 
-def scores_text(name: str) -> str:
-    """Show the scores that ``python -m eval NAME --save`` measured last, a row a kind of label.
+def tom_text() -> str:
+    """Show the scores that ``python -m eval tom --save`` measured last, a row a kind of label."""
+    if (found := _measured("tom")) is None:
+        return _not_run("tom")
+    return _scores(("", "labels"), "order", {
+        (data_set, label): counts
+        for data_set, labels in found.items() for label, counts in labels.items()
+    })
 
-    They are kept as ``{data set: {label: {"all" or an order: [right, asked]}}}``.
-    """
-    if (found := _measured(name)) is None:
-        return _not_run(name)
-    counted = {order for labels in found.values() for counts in labels.values() for order in counts}
-    columns = ["all", *sorted(counted - {"all"}, key=int)]
-    rows: list[tuple[str, ...]] = [
-        (data_set, label, *("{} / {}".format(*counts[c]) if c in counts else "" for c in columns))
-        for data_set, labels in found.items()
-        for label, counts in labels.items()
-    ]
-    return _table(("", "labels", "all", *(f"order {order}" for order in columns[1:])), rows)
+
+def questions_text() -> str:
+    """Show what ``python -m eval questions --save`` measured last, and what simpler memories reach."""
+    if (found := _measured("questions")) is None:
+        return _not_run("questions")
+    rows = {"this memory": found["depth"], **found["baselines"]}
+    return _scores(("",), "depth", {(name,): counts for name, counts in rows.items()})
+
+
+def _scores(
+    head: tuple[str, ...], word: str, rows: Mapping[tuple[str, ...], Mapping[str, list[int]]]
+) -> str:
+    """Tabulate [right, asked] in all, and by order or depth."""
+    columns = sorted({column for counts in rows.values() for column in counts} - {"all"}, key=int)
+    return _table((*head, "all", *(f"{word} {column}" for column in columns)), [
+        (*names, *("{} / {}".format(*counts[c]) if c in counts else "" for c in ("all", *columns)))
+        for names, counts in rows.items()
+    ])
 
 
 def _measured(name: str) -> Any:
@@ -276,8 +287,8 @@ DOCUMENTS = [
     Document("cypher/README.md", catalogue_text),
     Document("README.md", tools_text, "tools"),
     Document("README.md", hitom_text, "hitom"),
-    Document("README.md", partial(scores_text, "tom"), "tom"),
-    Document("README.md", partial(scores_text, "questions"), "questions"),
+    Document("README.md", tom_text, "tom"),
+    Document("README.md", questions_text, "questions"),
     Document("README.md", faults_text, "faults"),
     Document("README.md", speed_text, "speed"),
 ]

@@ -8,10 +8,10 @@ was in which room, who was away, and what a newcomer may read. SEMANTICS.md, "At
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from .database import Call, Row
-from .events import SPEAKING, LoggedEvent
+from .events import SPEAKING, EventKind, LoggedEvent
 from .minds import EVER
 from .names import world_key
 from .seen import SeenEvent
@@ -173,7 +173,7 @@ def _why(agent: str, event: SeenEvent, where: Whereabouts) -> Why:
 def _logged(event: SeenEvent) -> LoggedEvent:
     """What decides whom it reached: not what was said."""
     return LoggedEvent(
-        event.number, event.at, event.kind,  # type: ignore[arg-type] - the log's own
+        event.number, event.at, cast("EventKind", event.kind),
         actor=event.actor, agents=event.agents, room=event.room, audience=event.audience,
         everyone=event.everyone, distracted=event.distracted, hidden=event.hidden,
         noticed=event.noticed,

@@ -10,11 +10,12 @@ from typing import Literal
 
 from .database import Database
 from .errors import InvalidInputError
-from .minds import ask_all, people
+from .minds import Aside, ask_all, ask_all_noticing, people
 from .names import shown
-from .wording import quoted
+from .wording import quoted, they_spoke
 
 Difference = Literal["correct", "tell", "learn", "misjudged", "agree"]
+ASIDES_AT_MOST = 3  # the newest
 _ORDER: tuple[Difference, ...] = ("correct", "tell", "learn", "misjudged")
 
 
@@ -67,6 +68,17 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Briefing:
+    """The points, what to act on first; and talks of the other with somebody else, oldest first.
+
+    Of those talks ``agent`` noticed that they took place, and heard nothing.
+    """
+
+    points: list[Point]
+    asides: list[Aside]
+
+
+@dataclass(frozen=True, slots=True)
 class Misinformed:
     """Somebody who, as one mind sees it, believes something else than that mind does."""
 
@@ -78,10 +90,10 @@ class Misinformed:
 
 def briefing(
     database: Database, scenario: str, agent: str, talking_to: str, as_of: int | None = None
-) -> list[Point]:
+) -> Briefing:
     """Every entity of which ``agent`` believes something, of itself or of the other."""
     own, theirs, back = (agent,), (agent, talking_to), (agent, talking_to, agent)
-    held = ask_all(database, scenario, [own, theirs, back], None, as_of)
+    held, noticed = ask_all_noticing(database, scenario, [own, theirs, back], None, as_of)
     values = {key: belief.value for key, belief in held.items()}
     points = [
         Point(entity, values.get((own, entity)), values.get((theirs, entity)),
@@ -90,7 +102,9 @@ def briefing(
     ]
     known = [point for point in points if point.mine is not None or point.theirs is not None]
     ranks = {difference: rank for rank, difference in enumerate(_ORDER)}
-    return sorted(known, key=lambda point: (ranks.get(point.difference, len(ranks)), point.entity))
+    known.sort(key=lambda point: (ranks.get(point.difference, len(ranks)), point.entity))
+    asides = [aside for aside in noticed if talking_to in aside.agents]
+    return Briefing(known, asides[-ASIDES_AT_MOST:])
 
 
 def refuse_oneself(agent: str, talking_to: str) -> None:
@@ -102,12 +116,14 @@ def refuse_oneself(agent: str, talking_to: str) -> None:
         )
 
 
-def briefing_text(points: list[Point], talking_to: str) -> str:
+def briefing_text(found: Briefing, talking_to: str) -> str:
     """The block of text for a model: what to act on, a line each; then what they agree on."""
+    points = found.points
     lines = [point.line(talking_to) for point in points if point.difference != "agree"]
     agreed = [f"{p.entity} ({quoted(p.mine)})" for p in points if p.difference == "agree"]
     if agreed:
         lines.append(f"- You and {talking_to} agree on: {', '.join(agreed)}.")
+    lines += [f"- {they_spoke(aside)}." for aside in found.asides]
     return "\n".join(lines) or f"- You hold nothing that bears on {talking_to}."
 
 

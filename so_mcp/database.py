@@ -51,6 +51,7 @@ _CHANGES_NOTHING = frozenset({  # of the plain commands
     ("ACL", "GETUSER"), ("ACL", "LIST"), ("CONFIG", "GET"), "EXISTS", "GRAPH.LIST", "HGET", "HMGET",
     "INFO", "PING", "SCAN",
 })
+_ANSWER_SECONDS = 120.0  # the client library's own five are less than a slow disk may take
 _LOADING_SECONDS = 600.0  # ten thousand minds load in eleven seconds
 
 
@@ -371,6 +372,7 @@ def client_of(
     )
     return redis.Redis(
         **where,
+        socket_timeout=_ANSWER_SECONDS,
         username=username,
         password=password,
         decode_responses=True,

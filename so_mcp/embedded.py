@@ -46,10 +46,10 @@ from .private_files import (
     write_private,
 )
 from .server_process import (
+    begin_log,
     is_answering,
     last_lines,
     log_since,
-    log_size,
     says_why,
     server_pid,
     stop_server,
@@ -254,7 +254,7 @@ class EmbeddedStore:
                         return
                     stop_server(self.path, self.socket_path)
                     continue
-                logged = log_size(self.path)
+                logged = begin_log(self.path)
                 self._launch(handle.fd)
             # Our copy of the lock is closed: from here on it is the server's alone.
             if self._comes_up(logged):

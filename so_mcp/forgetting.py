@@ -20,7 +20,7 @@ from .errors import StoreError, UnknownNameError
 from .events import LoggedEvent
 from .forks import keys_of_forks
 from .log import log_calls, log_of
-from .names import shown
+from .names import name_of, shown, world_key
 from .progress import Progress, silent
 from .rebuild import Log, Remade, Remaking
 from .vocabulary import renamed
@@ -87,14 +87,22 @@ def forget(
 
         return Remade(log, aliases)
 
+    graphs = _graphs(database, scenario)
     remaking.remake(prepare, progress)
-    if keys := keys_of_forks(database, scenario):
-        database.command("DEL", *keys)
+    graphs += _graphs(database, scenario)
+    # A server may keep what was asked of each graph in a stream beside it.
+    keys = [*keys_of_forks(database, scenario), *(f"telemetry{{{graph}}}" for graph in graphs)]
+    database.command("DEL", *keys)
     log = log_of(database.read_together(log_calls(scenario)))
     mentions = tuple(_mentions(log, names))
     return Forgotten(
         what, opaque if names else None, len(changed), mentions, _compacted(database)
     )
+
+
+def _graphs(database: Database, scenario: str) -> list[str]:
+    own = world_key(name_of(scenario)).removesuffix("world")
+    return [key for key in database.command("GRAPH.LIST") if key.startswith(own)]
 
 
 def _names(world: World, what: What, name: str) -> list[str]:

@@ -6,19 +6,21 @@ reads one mind alone. Each is computed by catalogue queries when it is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from .attention import Attention, Why, attention_call
 from .database import Call, Database, Row
 from .errors import InvalidInputError
-from .minds import EVER, MAX_CHAINS, Held, Past, Since, ask_all, histories, people
+from .minds import EVER, MAX_CHAINS, Held, Past, Since, ask_all_with, histories, people
 from .names import world_key
-from .seen import SeenEvent, seen_event
+from .seen import SeenEvent, seen_event, with_targets
 from .world import Order
 
 Chain = tuple[str, ...]
 BEGINNING = Since()
+RETRACTED = "retracted"  # how a change came that is no belief
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,16 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class MissedEvent:
-    """An event that an agent did not witness; whoever did could tell it.
+    """An event that an agent did not take in; whoever did could tell it.
 
-    ``knows``: it believes the value all the same, as of the time that was asked about.
+    ``knows``: it believes the value all the same, as of the time that was asked about. ``why``:
+    "absent"; "noticed": it saw them talk; "readable": the history of a room it is in now shows it;
+    "unread": it was delivered and not read; "away"; "distracted": it was there and attended not.
     """
 
     event: SeenEvent
     knows: bool
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,8 @@ class Missed:
 class Change:
     """A chain came to believe something else: ``held``, in place of the value ``before``.
 
-    None as value is unknown.
+    None as value is unknown. Where what it held was retracted, ``held`` is what is left: its ``at``
+    is when that happened, its ``via`` "retracted", and its ``step`` that of what was retracted.
     """
 
     chain: Chain
@@ -101,7 +107,8 @@ def timeline(
 ) -> Timeline:
     """The log, of one entity or all; with ``agent`` what that one witnessed. The newest are kept."""
     [rows] = database.read_all([_timeline(scenario, entity, agent, since, as_of, limit)])
-    return Timeline(tuple(seen_event(row) for row in reversed(rows)), _total(rows))
+    events = with_targets(database, scenario, [seen_event(row) for row in reversed(rows)])
+    return Timeline(tuple(events), _total(rows))
 
 
 def missed(
@@ -113,13 +120,19 @@ def missed(
     as_of: int | None = None,
     limit: int = 20,
 ) -> Missed:
-    """What an agent did not witness of all that holds something to know: a value, or words."""
-    call = _timeline(scenario, entity, agent, since, as_of, limit, missed=True)
-    [rows] = database.read_all([call])
-    own = ask_all(database, scenario, [(agent,)], entity, as_of)
+    """What an agent did not take in, nor has otherwise, of what holds a value or words; and why."""
+    [rows] = database.read_all([attention_call(scenario, as_of)])
+    attention = Attention(rows)
+    call = _timeline(scenario, entity, agent, since, as_of, limit, attention.otherwise(agent))
+    own, rows = ask_all_with(database, scenario, [(agent,)], entity, as_of, call)
     believed = {name: held.value for (_, name), held in own.items()}
-    events = [seen_event(row) for row in rows]
-    return Missed(agent, tuple(MissedEvent(e, _knows(believed, e)) for e in events), _total(rows))
+    events = with_targets(database, scenario, [seen_event(row) for row in rows])
+    whys = attention.whys((agent, event) for event in events)
+    found = [
+        MissedEvent(event, _knows(believed, event), why)
+        for event, why in zip(events, whys, strict=True)
+    ]
+    return Missed(agent, tuple(found), _total(rows))
 
 
 def replay(
@@ -147,10 +160,11 @@ def replay(
     if sum(len(chains) for chains, _ in asked.values()) > MAX_CHAINS:
         order, asked = 1, {agent: (chains[:1], since) for agent, (chains, since) in asked.items()}
     changes = _changes_at(rows, histories(database, scenario, asked, entity, as_of))
+    events = with_targets(database, scenario, [seen_event(row) for row in rows])
     steps = [
-        Step(seen_event(row), _where(stays, (row["at"], row["seq"])), tuple(changes[row["seq"]]))
-        for row in rows
-        if row["kind"] != "enter" or changes[row["seq"]]
+        Step(event, _where(stays, event.order), tuple(changes[event.number]))
+        for event in events
+        if event.kind != "enter" or changes[event.number]
     ]
     return Replay(entity, tuple(steps), _total(about) > len(about), order)
 
@@ -158,12 +172,16 @@ def replay(
 def what_changed(
     database: Database, scenario: str, agent: str, since: Since = BEGINNING
 ) -> list[Change]:
-    """What a mind came to believe, and to think that others believe, newest last: its own graph."""
+    """What a mind came to believe, and to think that others believe, newest last: its own graph.
+
+    A retraction has no step of its own in a mind: it may be told again until something newer has
+    come. What was voided was never there, and is not told.
+    """
     others = people(database, scenario, agent)
     chains = [(agent,), *((agent, other) for other in others)]
     pasts = histories(database, scenario, {agent: (chains, since)})
     changes = [change for past in pasts.values() for change in _changes(past)]
-    return sorted(changes, key=lambda c: (c.held.at, c.held.step, c.held.entity, c.chain))
+    return sorted(changes, key=lambda c: (c.held.known, c.held.step, c.held.entity, c.chain))
 
 
 def _timeline(
@@ -173,11 +191,12 @@ def _timeline(
     since: Since,
     as_of: int | None,
     limit: int,
-    *,
-    missed: bool = False,
+    otherwise: Sequence[int] | None = None,
 ) -> Call:
+    """With ``otherwise``, what the agent has of another event, it asks what that one missed."""
     return Call(world_key(scenario), "world/timeline", {
-        "entity": entity, "agent": agent, "missed": missed, "telling": missed,
+        "entity": entity, "agent": agent, "missed": otherwise is not None,
+        "otherwise": list(otherwise or ()),
         "after": since.step, "since": since.at, "as_of": EVER if as_of is None else as_of,
         "limit": limit,
     })
@@ -188,7 +207,7 @@ def _total(rows: list[Row]) -> int:
 
 
 def _knows(believed: dict[str, str | None], event: SeenEvent) -> bool:
-    if event.entity is None or event.value is None or event.kind == "report":
+    if event.entity is None or event.value is None or event.speaks_as == "report":
         return False
     return believed.get(event.entity) == event.value
 
@@ -198,7 +217,7 @@ def _followed(rows: list[Row]) -> dict[str, tuple[list[Chain], Since]]:
     begins: dict[str, int] = {}
     others: dict[str, dict[str, None]] = {}
     for row in rows:
-        reached = [*row["witnesses"], *filter(None, [row.get("about")])]
+        reached = [*row["witnesses"], *filter(None, [seen_event(row).about])]
         for agent in row["witnesses"]:
             begins.setdefault(agent, row["at"])
             others.setdefault(agent, {}).update(dict.fromkeys(reached))
@@ -220,10 +239,18 @@ def _changes_at(
         for row in rows
         for agent, step in zip(row["witnesses"], row["steps"], strict=True)
     }
+    retracted = {
+        (agent, row["at"]): row["seq"]
+        for row in rows if row["kind"] == "retract"
+        for agent in row["witnesses"]
+    }
     found: dict[int, list[Change]] = {row["seq"]: [] for row in rows}
     for change in (change for past in pasts.values() for change in _changes(past)):
-        # None: recorded since the events were read.
-        if (number := numbers.get((change.chain[0], change.held.step))) is not None:
+        mind, held = change.chain[0], change.held
+        number = numbers.get((mind, held.step))
+        if held.via == RETRACTED:
+            number = retracted.get((mind, held.at))
+        if number is not None:  # None: recorded since the events were read
             found[number].append(change)
     for changes in found.values():
         changes.sort(key=lambda change: (len(change.chain), change.chain))
@@ -231,15 +258,45 @@ def _changes_at(
 
 
 def _changes(past: Past) -> Iterable[Change]:
-    """What was added changes what is held where it is newer than that: one may come late."""
-    current = past.before
-    for held in past.added:
-        if current is not None and held.order < current.order:
-            continue
-        before = None if current is None else current.value
-        if held.value != before:
-            yield Change(held.chain, before, held)
-        current = held
+    """What was added, or retracted, changes what is held where it is newer: one may come late."""
+    counting = list(past.before)
+    before = _newest(counting)
+    for held, gone in _in_turn(past):
+        if gone is None:
+            counting.append(held)
+        else:
+            counting.remove(held)
+        now = _newest(counting)
+        value, old = (None if one is None else one.value for one in (now, before))
+        if value != old:
+            by = held if gone is None else replace(
+                held, value=value, at=gone, known=gone, via=RETRACTED, source=None, through=None,
+                text=None,
+            )
+            yield Change(held.chain, old, by)
+        before = now
+
+
+def _newest(counting: Iterable[Held]) -> Held | None:
+    return max(counting, key=lambda held: held.order, default=None)
+
+
+def _in_turn(past: Past) -> Iterator[tuple[Held, int | None]]:
+    """What came as it came, and between it what went, with when: after what came by then."""
+    gone = sorted(
+        ((held.gone, number, held) for number, held in enumerate((*past.before, *past.added))
+         if held.gone is not None),
+        key=lambda one: one[:2],
+    )
+    came: set[int] = {number for number, _ in enumerate(past.before)}
+    for number, held in enumerate(past.added, len(past.before)):
+        while gone and gone[0][0] < held.known and gone[0][1] in came:
+            at, _, went = gone.pop(0)
+            yield went, at
+        came.add(number)
+        yield held, None
+    for at, _, went in gone:
+        yield went, at
 
 
 def _where(stays: list[Row], order: Order) -> dict[str, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""`so-mcp verify, repair, export, import, archive, delete, forget`: keeping a scenario."""
+"""`so-mcp verify, repair, export, import, archive, delete, forget, delivery`: keeping a scenario."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def add_commands(commands: Any) -> None:
         ("import", _import, "make a scenario from such a file"),
         ("archive", _archive, "export a scenario, then delete it"),
         ("delete", _delete, "delete a scenario"),
+        ("delivery", _delivery, "say whom a message reached, who read it, who has it unread"),
         ("forget", _forget, "erase an agent's name, all about an entity, or what an event said"),
     ):
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -40,6 +41,8 @@ def add_commands(commands: Any) -> None:
             command.add_argument("--agent", help="only this one's mind")
         elif name == "delete":
             command.add_argument("--confirm", default="", help="the scenario's name, once more")
+        elif name == "delivery":
+            command.add_argument("event", help="its number, or its id")
         elif name == "forget":
             what = command.add_mutually_exclusive_group(required=True)
             what.add_argument("--agent", help="its name, wherever it stands")
@@ -115,10 +118,19 @@ def _delete(options: argparse.Namespace, config: Config) -> int:
     return 0
 
 
+def _delivery(options: argparse.Namespace, config: Config) -> int:
+    with _memory(options, config) as memory:
+        print("\n".join(memory.delivery(_event(options.event)).lines()))
+    return 0
+
+
+def _event(named: str) -> int | str:
+    """A number, or an id."""
+    return int(named) if named.isascii() and named.isdigit() else named
+
+
 def _forget(options: argparse.Namespace, config: Config) -> int:
-    event = options.event
-    if event is not None and event.isascii() and event.isdigit():
-        event = int(event)
+    event = None if options.event is None else _event(options.event)
     with _memory(options, config) as memory:
         found = memory.forget(agent=options.agent, entity=options.entity, event=event)
     called = f" In its place stands {found.stands_for}." if found.stands_for else ""

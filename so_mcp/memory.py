@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from . import briefing as _briefing
 from . import common as _common
+from . import delivery as _delivery
 from . import handoff as _handoff
 from . import history as _history
 from . import library as _library
@@ -236,6 +237,21 @@ class Memory(Verbs, Keeping):
             _history.checked_limit(limit),
         )
 
+    def delivery(self, event: int | str) -> _delivery.Delivery:
+        """Where a message went, by its number or id: who took it in, read it, has it unread.
+
+        And who passed it on to whom, and whether it was edited or retracted since.
+        """
+        return _delivery.deliveries(self.database, self.scenario).of(event)
+
+    def readable(self, agent: str) -> list[int]:
+        """The numbers of what an agent may read now and has not: delivered, or shown by history.
+
+        Of a message that was edited the newest edit. Raises `UnknownNameError` for no agent.
+        """
+        [agent] = self._questions.names().known([normal_name(agent, "agent")])
+        return _delivery.deliveries(self.database, self.scenario).readable(agent)
+
     def replay(
         self, entity: str, as_of: int | str | None = None, limit: int = 20
     ) -> _history.Replay:
@@ -278,7 +294,7 @@ class Memory(Verbs, Keeping):
 
     def briefing(
         self, agent: str, talking_to: str, as_of: int | str | None = None
-    ) -> list[_briefing.Point]:
+    ) -> _briefing.Briefing:
         """`context_for` as data."""
         agent, talking_to = normal_name(agent, "agent"), normal_name(talking_to, "talking_to")
         agent, talking_to = self._questions.known_agents([agent, talking_to])

@@ -41,7 +41,10 @@ class Held:
     text: str | None
     witnesses: tuple[str, ...]
     through: str | None = None
-    place: int = 0  # among what it holds from one moment; only where history is asked
+    # Only where history is asked:
+    place: int = 0  # among what it holds from one moment
+    known: int = 0  # since when it was held, ms
+    gone: int | None = None  # since when it was retracted for this chain, ms
 
     @property
     def order(self) -> tuple[int, int]:
@@ -54,6 +57,7 @@ class Held:
         return cls(
             chain, entity, row["value"], row["at"], row["step"], row["via"], row["source"],
             row["room"], row["text"], tuple(row["witnesses"]), row["through"], row.get("place", 0),
+            row.get("known", 0), row.get("gone"),
         )
 
 
@@ -68,10 +72,20 @@ class Past(NamedTuple):
     """What a chain held of an entity until some point, and what was added since.
 
     In the order in which it was added: since a step of the mind, by step; since a time, by time.
+    ``before`` is newest first: all that was retracted since, and the newest that was not.
     """
 
-    before: Held | None
+    before: list[Held]
     added: list[Held]
+
+
+class Aside(NamedTuple):
+    """A talk that a mind's owner noticed and heard nothing of; ``step`` is its own number of it."""
+
+    step: int
+    at: int
+    agents: tuple[str, ...]
+    room: str | None
 
 
 def chain_of(agents: str | Sequence[str]) -> tuple[str, ...]:
@@ -148,6 +162,22 @@ def ask_all(
     return _held(by_mind, database.read_all(calls) if calls else [])
 
 
+def ask_all_noticing(
+    database: Database,
+    scenario: str,
+    chains: Sequence[tuple[str, ...]],
+    entity: str | None = None,
+    as_of: int | None = None,
+) -> tuple[dict[tuple[tuple[str, ...], str], Held], list[Aside]]:
+    """`ask_all` of one mind, and the talks that it noticed, oldest first: one round trip."""
+    by_mind = _by_mind(chains)
+    [mind] = by_mind
+    asides = Call(mind_key(scenario, mind), "mind/asides", {"since": 0})
+    *answers, rows = database.read_all([*_beliefs_calls(scenario, by_mind, entity, as_of), asides])
+    noticed = [Aside(row["step"], row["at"], tuple(row["agents"]), row["room"]) for row in rows]
+    return _held(by_mind, answers), [a for a in noticed if as_of is None or a.at <= as_of]
+
+
 def ask_all_with(
     database: Database,
     scenario: str,
@@ -214,15 +244,14 @@ def histories(
         for row in rows:
             chain = chains[row["chain"]]
             held = Held.from_row(chain, row["entity"], row)
-            past = found.setdefault((chain, row["entity"]), Past(None, []))
-            if row["added"]:
-                past.added.append(held)
-            else:
-                found[chain, row["entity"]] = past._replace(before=held)
+            past = found.setdefault((chain, row["entity"]), Past([], []))
+            (past.added if row["added"] else past.before).append(held)
         if since.step:  # what came late was added after what is newer than it
             for (chain, _), past in found.items():
                 if chain[0] == mind:
                     past.added.sort(key=lambda held: held.step)
+    for past in found.values():
+        past.before.sort(key=lambda held: held.order, reverse=True)
     return found
 
 

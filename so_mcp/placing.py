@@ -12,7 +12,7 @@ from dataclasses import replace
 from .errors import ConflictError, InvalidEventError
 from .events import BACKWARDS, SPEAKING, LoggedEvent
 from .names import shown
-from .projection import Projection, project
+from .past import Past
 from .vocabulary import NewNames, canonical, new_names, refuse_new
 from .world import World, name_all
 
@@ -22,7 +22,7 @@ _CLOCKS_APART = 60_000  # ms
 def rewrites(
     events: Iterable[LoggedEvent], world: World, earlier: Collection[str], now: int
 ) -> bool:
-    """Whether one of these changes what came before: it is late, or voids what was recorded.
+    """Whether one of these changes what is there: it is late, or takes back what was recorded.
 
     ``earlier``: the ids of those that were recorded before, and will not be again.
     """
@@ -31,7 +31,7 @@ def rewrites(
         # What one recorded again is about has to be found, to see whether it is the same.
         if event.id is not None and event.id in earlier and event.kind not in BACKWARDS:
             continue
-        if event.kind in BACKWARDS or 0 <= event.at < at:
+        if event.kind in ("void", "retract") or 0 <= event.at < at:
             return True
         at = max(at, event.at if event.at >= 0 else now)
     return False
@@ -55,26 +55,24 @@ def place_late(
     events: Sequence[LoggedEvent],
     start: int | None,
     world: World,
-    log: Sequence[LoggedEvent],
+    past: Past,
     earlier: dict[str, LoggedEvent],
     now: int,
-) -> tuple[list[tuple[LoggedEvent, bool]], NewNames, Projection]:
+) -> tuple[list[tuple[LoggedEvent, bool]], NewNames, dict[int, LoggedEvent]]:
     """The events in their places (with whether each was there before), and the log with them."""
-    world = world.copy()
-    lines = {event.seq: event for event in log}
-    by_id = {event.id: event.seq for event in log if event.id is not None}
+    world, lines, by_id = world.copy(), dict(past.lines), dict(past.ids)
     placed: list[tuple[LoggedEvent, bool]] = []
     new: NewNames = {}
     for index, given in enumerate(events, start or 0):
         try:
-            event = _aimed(given, lines, by_id)
+            event = aimed(given, lines, by_id)
             again = earlier.get(event.id) if event.id is not None else None
             if again is not None:
                 refuse_another(canonical(event, world), again)
                 placed.append((again, True))
                 continue
             event = place(event, world, now)
-            _refuse_before(event, lines)
+            refuse_before(event, lines)
             new |= new_names(event, world)
         except (ConflictError, InvalidEventError) as error:
             if start is None:
@@ -87,10 +85,10 @@ def place_late(
         if event.id is not None:
             earlier[event.id], by_id[event.id] = event, event.seq
         placed.append((event, False))
-    return placed, new, project(lines.values(), world.settings)
+    return placed, new, lines
 
 
-def _aimed(
+def aimed(
     event: LoggedEvent, lines: Mapping[int, LoggedEvent], by_id: Mapping[str, int]
 ) -> LoggedEvent:
     """The event with the number of the one that it is about, which may be given by its id."""
@@ -137,7 +135,8 @@ def _about(event: LoggedEvent, lines: Mapping[int, LoggedEvent]) -> LoggedEvent:
 _INSTEAD = {"retract": "If that never happened, void it; else say again what holds."}
 
 
-def _refuse_before(event: LoggedEvent, lines: Mapping[int, LoggedEvent]) -> None:
+def refuse_before(event: LoggedEvent, lines: Mapping[int, LoggedEvent]) -> None:
+    """Raise `InvalidEventError` for one that happened before what it is about."""
     if event.kind not in BACKWARDS or event.kind == "void":
         return
     target = lines[event.target or 0]

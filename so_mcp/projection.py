@@ -46,6 +46,7 @@ class Projection:
     steps: dict[str, dict[int, int]]  # agent, seq
     retractions: dict[tuple[str, int], tuple[Retraction, ...]]  # mind, seq of what is retracted
     places: dict[tuple[str, int, int], int]  # mind, seq, seq of the event whose content it is
+    past: dict[int, tuple[LoggedEvent, Routed]]  # of `events`, what `route` asks
 
 
 def project(log: Iterable[LoggedEvent], settings: Settings) -> Projection:
@@ -81,7 +82,7 @@ def project(log: Iterable[LoggedEvent], settings: Settings) -> Projection:
     world.at = max((event.at for event in events), default=0)
     world.voids = len(void)
     return Projection(
-        world, projected, void, steps, _retractions(projected), _places(projected, steps)
+        world, projected, void, steps, _retractions(projected), _places(projected, steps), past
     )
 
 

@@ -7,21 +7,25 @@ Each is computed by catalogue queries when it is asked; nothing is remembered be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 from typing import Any, Literal
 
-from .database import Call, Database
+from . import explaining
+from .attention import Attention, attention_call
+from .database import Call, Database, Row
 from .errors import InvalidInputError
 from .events import SETTING
+from .explaining import PASSED_ON
 from .minds import EVER, MAX_CHAINS, Held, ask, ask_all_with, chain_of, moment, refuse_too_many
 from .names import near_names, normal_name, shown, world_key
-from .seen import SeenEvent, seen_event
+from .seen import SeenEvent, seen_event, with_targets
 from .testimony import Trail, trail_of
 from .vocabulary import Names, aliases_of, read_aliases
 from .wording import explanation
 
 MISSED_AT_MOST = 5
+_LOOKED_AT = 4 * MISSED_AT_MOST  # of which some have nothing to do with the question
 MAX_DEPTH = 4
 
 
@@ -31,7 +35,8 @@ class FalseBelief:
 
     ``actual`` is the truth at depth 1, and deeper what the rest of the chain really believes;
     ``missed`` are the events that would have put it right: those that made it
-    so first, then newest first.
+    so first, then newest first. ``inattentive``: the event it is from, where the next of the chain
+    seemed to take that in and did not.
     """
 
     chain: tuple[str, ...]
@@ -40,6 +45,7 @@ class FalseBelief:
     actual: str | None
     verdict: Literal["wrong", "missing"]
     missed: tuple[SeenEvent, ...]
+    inattentive: SeenEvent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,9 @@ class Knowers:
 class Explanation:
     """Why a chain believes what it believes. ``missed``: for each of its agents, what it missed.
 
-    ``trail``: for a belief that came by being told, who told whom, back to the source.
+    ``trail``: for a belief that came by being told, who told whom, back to the source. ``clauses``
+    of the sentence: who did not take what in, and why; what was taken in unseen, or retracted; who
+    has spoken since.
     """
 
     chain: tuple[str, ...]
@@ -87,6 +95,7 @@ class Explanation:
     trail: Trail | None
     missed: dict[str, tuple[SeenEvent, ...]]
     sentence: str
+    clauses: tuple[str, ...] = ()
 
 
 class Questions:
@@ -153,17 +162,30 @@ class Questions:
         """Value, source event and its witnesses, who told whom, what each missed, one sentence."""
         upto = moment(as_of)
         names, entity, held = self._asked(chain, entity, upto)
-        event = self._sources([held])[0] if held is not None else None
-        since = (-1, 0) if event is None else (event.at, event.number)
+        [event], attention = self._sources([held], upto)
+        since = explaining.since(held, event)
         agents = list(dict.fromkeys(names))
-        found = self._missed([[entity, agent, None, *since, None, False] for agent in agents], upto)
-        missed = {agent: events for agent, events in zip(agents, found, strict=True) if events}
+        asked = [
+            [entity, a, None, *since, None, False, attention.otherwise(a)] for a in agents
+        ]
+        missed, beside = self._missed(asked, upto, explaining.calls(
+            self._scenario, names[0], entity, since, upto
+        ))
+        told = explaining.Told(names, held, event, attention, beside)
+        found = {a: told.bears_on(a, events)[:MISSED_AT_MOST]
+                 for a, events in zip(agents, missed, strict=True)}
         trail = None
         if held is not None and event is not None:
             trail = trail_of(self._database, self._scenario, held, event)
         value = None if held is None else held.value
-        sentence = explanation(names, entity, held, event, trail, missed)
-        return Explanation(names, entity, value, held, event, trail, missed, sentence)
+        clauses = told.clauses(found)
+        return Explanation(
+            names, entity, value, held, event, trail, {a: e for a, e in found.items() if e},
+            explanation(
+                names, entity, held, event, trail, clauses, retracted=told.retracted is not None
+            ),
+            clauses,
+        )
 
     def false_beliefs(
         self,
@@ -285,50 +307,72 @@ class Questions:
         )
         return held, {row["entity"]: row["value"] for row in rows}
 
-    def _sources(self, held: Sequence[Held]) -> list[SeenEvent | None]:
-        if not held:
-            return []
-        wanted = [[belief.chain[0], belief.at, belief.step] for belief in held]
-        rows = self._database.read(self._world, "world/sources", beliefs=wanted)
-        found = {row["belief"]: seen_event(row) for row in rows}
-        return [found.get(index) for index in range(len(held))]
+    def _sources(
+        self, held: Sequence[Held | None], as_of: int | None
+    ) -> tuple[list[SeenEvent | None], Attention]:
+        """The events that beliefs came by; and what says who could take in what."""
+        known = [belief for belief in held if belief is not None]
+        plain = [b for b in known if b.via not in PASSED_ON]
+        later = [b for b in known if b.via in PASSED_ON]
+        at = [[b.chain[0], b.at, b.step] for b in plain]
+        by_step = [[b.chain[0], b.step] for b in later]
+        calls = [attention_call(self._scenario, as_of)]
+        calls += [Call(self._world, "world/sources", {"beliefs": at})] if at else []
+        calls += [Call(self._world, "world/sources_passed_on", {"beliefs": by_step})] if later else []
+        movements, *answers = self._database.read_all(calls)
+        found: dict[int, SeenEvent] = {}
+        for beliefs, rows in zip(filter(None, [plain, later]), answers, strict=True):
+            events = with_targets(self._database, self._scenario, [seen_event(row) for row in rows])
+            found |= {
+                id(beliefs[row["belief"]]): event for row, event in zip(rows, events, strict=True)
+            }
+        return [found.get(id(belief)) for belief in held], Attention(movements)
 
     def _missed(
-        self, questions: list[list[Any]], as_of: int | None
-    ) -> list[tuple[SeenEvent, ...]]:
-        if not questions:
-            return []
+        self, questions: list[list[Any]], as_of: int | None, beside: Sequence[Call] = ()
+    ) -> tuple[list[list[SeenEvent]], list[list[SeenEvent]]]:
+        """What was missed, for each question; and the events that other calls find, in one trip."""
         params = {
             "questions": questions,
-            "limit": MISSED_AT_MOST,
+            "limit": _LOOKED_AT,
             "as_of": EVER if as_of is None else as_of,
         }
-        [rows] = self._database.read_all([Call(self._world, "world/missed", params)])
+        asked = [Call(self._world, "world/missed", params)] if questions else []
+        answers = self._database.read_all([*asked, *beside])
+        rows: list[Row] = [row for answer in answers for row in answer]
+        seen = with_targets(self._database, self._scenario, [seen_event(row) for row in rows])
+        events = iter(seen)
         found: list[list[SeenEvent]] = [[] for _ in questions]
-        for row in rows:
-            found[row["question"]].append(seen_event(row))
+        for row in answers[0] if asked else ():
+            found[row["question"]].append(next(events))
+        others = [[next(events) for _ in answer] for answer in answers[len(asked):]]
         # What made it so explains best; hearsay of it comes after, newest first.
-        return [tuple(sorted(events, key=lambda e: e.kind not in SETTING)) for events in found]
+        return [sorted(part, key=lambda e: e.speaks_as not in SETTING) for part in found], others
 
     def _with_missed(
         self, wrong: list[tuple[FalseBelief, Held | None]], as_of: int | None
     ) -> list[FalseBelief]:
-        sources = iter(self._sources([held for _, held in wrong if held is not None]))
+        if not wrong:
+            return []
+        sources, attention = self._sources([held for _, held in wrong], as_of)
         questions = []
-        for belief, held in wrong:
-            event = None if held is None else next(sources)
-            since = (-1, 0) if event is None else (event.at, event.number)
+        for (belief, held), event in zip(wrong, sources, strict=True):
             # Deeper than 1 only what the next agent did witness can have changed its mind; and
             # what it thinks of a third, a report can have changed.
-            depth = len(belief.chain)
-            witness = belief.chain[1] if depth > 1 else None
-            questions.append(
-                [belief.entity, belief.chain[0], witness, *since, belief.actual, depth > 2]
-            )
-        missed = self._missed(questions, as_of)
+            mind, *rest = belief.chain
+            questions.append([
+                belief.entity, mind, rest[0] if rest else None, *explaining.since(held, event),
+                belief.actual, len(rest) > 1, attention.otherwise(mind),
+            ])
+        missed, _ = self._missed(questions, as_of)
         return [
-            FalseBelief(b.chain, b.entity, b.believed, b.actual, b.verdict, events)
-            for (b, _), events in zip(wrong, missed, strict=True)
+            replace(
+                belief,
+                missed=explaining.bearing(belief.chain, belief.chain[0], events, attention)
+                [:MISSED_AT_MOST],
+                inattentive=explaining.inattentive(belief.chain, held, event, attention),
+            )
+            for (belief, held), event, events in zip(wrong, sources, missed, strict=True)
         ]
 
 

@@ -26,14 +26,15 @@ from .errors import (
     SecondOrderError,
     StoreError,
 )
-from .events import Event, LoggedEvent, check_events
+from .events import BACKWARDS, Event, LoggedEvent, check_events
 from .log import log_calls, log_of
 from .names import EPOCH, counters_key, mind_key, name_of, new_epoch, shown, turn_key, world_key
-from .placing import place, place_late, refuse_another, rewrites
+from .past import AT_MOST, NeedsFoldError, Past
+from .placing import aimed, place, place_late, refuse_another, refuse_before, rewrites
 from .progress import Progress, silent
 from .projection import changed, project, tables
 from .reading import AT, MIND, SEQ, counters_of, read_world
-from .rewrite import difference, rewriting
+from .rewrite import difference, left_by, rewriting
 from .route import route
 from .vocabulary import NewNames, canonical, near_to, new_names
 from .world import Settings, World, advance
@@ -106,6 +107,7 @@ class Recorder:
         self._world_key = world_key(scenario)
         self._counters_key = counters_key(scenario)
         self._world: World | None = None
+        self._past: Past | None = None  # current while the world is; None: not needed so far
 
     def record(
         self, events: Iterable[Event | Mapping[str, Any]], progress: Progress = silent
@@ -151,19 +153,24 @@ class Recorder:
     def _rehearse(self, events: Sequence[LoggedEvent], now: int) -> None:
         """Fold a batch of several pieces into a copy of the world: of a wrong one none is written."""
 
-        def rehearse(transaction: Transaction) -> None:
+        def rehearse(transaction: Transaction, *, fold: bool = False) -> None:
             world = self._current_world(transaction).copy()
             earlier = self._recorded_under(transaction, events, world)
-            if rewrites(events, world, earlier, now):
-                log = self._log(transaction)
-                transaction.unwatch()
-                place_late(events, 0, world, log, earlier, now)
-                return
+            late = fold or rewrites(events, world, earlier, now)
+            past = self._past_for(transaction, events, world, late=late)
             transaction.unwatch()
-            for _ in self._folded(events, 0, world, earlier, now):
+            if past is not None and late:
+                _, _, lines = place_late(events, 0, world, past, earlier, now)
+                project(lines.values(), world.settings)
+                return
+            self._past = None  # what is folded into it was not recorded
+            for _ in self._folded(events, 0, world, earlier, now, past):
                 pass
 
-        self.retrying(rehearse)
+        try:
+            self.retrying(rehearse)
+        except NeedsFoldError:
+            self.retrying(lambda transaction: rehearse(transaction, fold=True))
 
     def _record_piece(
         self, events: Sequence[LoggedEvent], start: int, now: int, record: Record
@@ -173,18 +180,19 @@ class Recorder:
         def attempt(transaction: Transaction) -> None:
             world = self._current_world(transaction)
             earlier = self._recorded_under(transaction, piece, world)
-            if rewrites(piece, world, earlier, now):
-                self._rewrite(transaction, world, piece, start if len(events) > 1 else None, now,
-                              earlier, record)
+            first = start if len(events) > 1 else None
+            late = fold or rewrites(piece, world, earlier, now)
+            past = self._past_for(transaction, piece, world, late=late)
+            self._world = self._past = None  # not current before the commit has succeeded
+            if past is not None and late:
+                self._rewrite(transaction, world, past, piece, first, now, earlier, record)
                 return
-            self._world = None  # not current again before the commit has succeeded
             recorded: list[Recorded] = []
             new: NewNames = {}
             calls: list[Call] = []
             counters: dict[str, int] = {}
             lifetimes: dict[str, int] = {}
-            first = start if len(events) > 1 else None
-            for step in self._folded(piece, first, world, earlier, now):
+            for step in self._folded(piece, first, world, earlier, now, past):
                 recorded.append(step.recorded)
                 if step.done is None:
                     continue
@@ -195,7 +203,8 @@ class Recorder:
                 if self._lifetime is not None:
                     lifetimes.update(dict.fromkeys(made, self._lifetime))
                 calls += event_calls(
-                    self._scenario, step.recorded.event, step.done, world, made
+                    self._scenario, step.recorded.event, step.done, world, made,
+                    self._passing_on(step.done, past),
                 )
                 counters.update({MIND + a: world.agents[a] for a in step.done.reached()})
             if calls:
@@ -203,19 +212,42 @@ class Recorder:
                 transaction.commit(counters, calls, lifetimes)
             else:
                 transaction.unwatch()
-            self._world = world
+            self._keep(world, past)
             record.events += recorded
             record.note(new, world)
 
-        self.retrying(attempt)
+        fold = False
+        try:
+            self.retrying(attempt)
+        except NeedsFoldError:
+            fold, self._world = True, None
+            self.retrying(attempt)
 
-    def _log(self, transaction: Transaction) -> list[LoggedEvent]:
-        return log_of(transaction.read_all(log_calls(self._scenario)))
+    def _passing_on(self, done: Done, past: Past | None) -> list[Call] | None:
+        """What puts into minds what an event brings from earlier ones; None: it brings its own."""
+        if past is None or all(belief.of is None for belief in done.routed.beliefs):
+            return None
+        return left_by(self._scenario, past.projection, done.event.seq)
+
+    def _keep(self, world: World, past: Past | None) -> None:
+        """What was committed is current now."""
+        self._world = world
+        self._past = past if past is not None and len(past.lines) <= AT_MOST else None
+
+    def _past_for(
+        self, transaction: Transaction, events: Sequence[LoggedEvent], world: World, *, late: bool
+    ) -> Past | None:
+        """What has happened so far, if one of the events asks for it or it is at hand anyway."""
+        if self._past is None and (late or any(event.kind in BACKWARDS for event in events)):
+            log = log_of(transaction.read_all(log_calls(self._scenario)))
+            self._past = Past(log, world.settings)
+        return self._past
 
     def _rewrite(
         self,
         transaction: Transaction,
         world: World,
+        past: Past,
         events: Sequence[LoggedEvent],
         start: int | None,
         now: int,
@@ -224,13 +256,11 @@ class Recorder:
     ) -> None:
         """Record events of which some change what came before: it is projected again.
 
-        Read is the whole log, written only what differs.
+        Written is only what differs.
         """
-        log = self._log(transaction)
-        placed, new, after = place_late(events, start, world, log, earlier, now)
-        before = project(log, world.settings)
+        placed, new, lines = place_late(events, start, world, past, earlier, now)
+        before, after = past.projection, project(lines.values(), world.settings)
         added = [event for event, again in placed if not again]
-        self._world = None
         if added:
             touched = changed(before, after)
             differs = difference(tables(after, touched), tables(before, touched))
@@ -243,8 +273,10 @@ class Recorder:
                 [*missing, *(key for _, key in writes.first)], self._lifetime
             )
             transaction.commit(counters, calls + writes.calls, lifetimes, writes.first)
-            self._world = replace(
-                after.world, aliases=world.aliases, strict=world.strict, epoch=world.epoch
+            past.replaced(lines.values(), after)
+            self._keep(
+                replace(after.world, aliases=world.aliases, strict=world.strict, epoch=world.epoch),
+                past,
             )
         else:
             transaction.unwatch()
@@ -264,20 +296,26 @@ class Recorder:
         world: World,
         earlier: dict[str, LoggedEvent],
         now: int,
+        past: Past | None,
     ) -> Iterator[_Step]:
-        """Fold events into ``world`` one by one, and say what each does.
+        """Fold events into ``world`` and ``past`` one by one, and say what each does.
 
         ``earlier`` are those recorded under these ids before. With ``start``, an error says which
         event of its batch it is.
         """
-        for index, event in enumerate(events, start or 0):
+        for index, given in enumerate(events, start or 0):
             try:
+                event = given if past is None else aimed(given, past.lines, past.ids)
                 again = earlier.get(event.id) if event.id is not None else None
                 if again is not None:
                     refuse_another(canonical(event, world), again)
                     yield _Step(Recorded(again, (), again=True))
                     continue
                 placed = place(event, world, now)
+                if past is not None:
+                    refuse_before(placed, past.lines)
+                    if placed.target in past.projection.void:  # so this is void, too
+                        raise NeedsFoldError
                 new = new_names(placed, world)
                 event_done = world.expanded(placed)
                 changes = advance(world, event_done)
@@ -285,11 +323,14 @@ class Recorder:
                 if start is None:
                     raise
                 raise type(error)(f"events[{index}].{error}") from None
-            done = Done(event_done, changes, route(event_done, world, changes))
+            so_far = None if past is None else past.projection.past
+            done = Done(event_done, changes, route(event_done, world, changes, so_far))
             for agent in done.reached():
                 world.agents[agent] += 1
             if placed.id is not None:
                 earlier[placed.id] = placed
+            if past is not None:
+                past.add(placed, done, world)
             yield _Step(Recorded(placed, done.routed.witnesses), done, new)
 
     def retrying[T](self, attempt: Callable[[Transaction], T]) -> T:
@@ -341,6 +382,7 @@ class Recorder:
         if not counters:
             self._create(transaction)
             counters = transaction.watch()
+        self._past = None
         self._world = read_world(transaction, self._scenario, counters, self._asked)
         return self._world
 

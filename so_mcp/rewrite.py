@@ -97,6 +97,8 @@ def rewriting(
 
 def rebuilt_minds(scenario: str, projection: Projection, minds: Collection[str]) -> list[Call]:
     """Everything of some minds, into graphs that do not exist yet."""
+    if not minds:
+        return []
     rows: dict[str, list[Row]] = {mind: [] for mind in minds}
     noticed: dict[str, list[Row]] = {mind: [] for mind in minds}
     for seq, done in projection.events.items():
@@ -141,6 +143,19 @@ def _believe(key: str, rows: Sequence[Row], replaced: list[list[int]]) -> Call:
     else:
         query = "mind/believe_passed_on"
     return Call(key, query, {"beliefs": values, "replaced": replaced})
+
+
+def left_by(scenario: str, projection: Projection, seq: int) -> list[Call]:
+    """What puts into minds what the newest event brought them from earlier ones."""
+    rows: dict[str, list[Row]] = {}
+    for mind, row in beliefs(projection, seq):
+        rows.setdefault(mind, []).append(row)
+    calls = []
+    for mind, brought in rows.items():
+        key = mind_key(scenario, mind)
+        step = projection.steps[mind][seq]
+        calls += [_believe(key, brought, []), Call(key, "mind/settle_late", {"steps": [step]})]
+    return calls
 
 
 def _minds(
@@ -190,7 +205,8 @@ def _added(
         due = settling(key, mind, [step] if step in steps else [])
         if waiting and (due or step == every[-1]):
             yield from (_believe(key, some, []) for some in batched(waiting, _AT_ONCE))
-            if came_late := sorted({row[_STEP] for row in waiting} & late):
+            older = {row[_STEP] for row in waiting if row[_STEP] in late or row[PLAIN] is not None}
+            if came_late := sorted(older):
                 yield Call(key, "mind/settle_late", {"steps": came_late})
             waiting = []
         yield from due

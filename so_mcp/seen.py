@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .database import Database, Row
@@ -18,7 +18,8 @@ class SeenEvent:
     ``number`` is its place in the order of recording, ``at`` in milliseconds since 1970;
     ``agents`` are those who moved or read; ``witnesses`` those who truly took it in. Of one about
     an earlier event (read, edit, retract, forward, void) ``target`` is that one's number and
-    ``of`` that one itself, but for void; of an edit ``edits`` is the kind of what was first said.
+    ``of`` that one itself, but for void; of a reading the version that was found, which is another
+    where it had been edited. Of an edit ``edits`` is the kind of what was first said.
     """
 
     number: int
@@ -55,11 +56,11 @@ class SeenEvent:
 
 def seen_event(row: Row) -> SeenEvent:
     """A row of a query on the world that returns events with their witnesses."""
-    target, edits, receipt, *lists = row.get("more") or [None] * 7
+    about, target, edits, receipt, *lists = row.get("more") or [None] * 8
     audience, distracted, hidden, noticed = (tuple(names or ()) for names in lists)
     return SeenEvent(
         row["seq"], row["at"], row["kind"], row.get("actor"), row["room"], row.get("entity"),
-        row.get("value"), row.get("text"), row.get("about"), tuple(row["witnesses"]),
+        row.get("value"), row.get("text"), about, tuple(row["witnesses"]),
         tuple(row["agents"]), row.get("everyone", False), target, edits, bool(receipt), audience,
         distracted, hidden, noticed,
     )
@@ -69,17 +70,33 @@ def with_targets(
     database: Database, scenario: str, events: Sequence[SeenEvent]
 ) -> list[SeenEvent]:
     """The events, those about an earlier one with that one: a round trip more where there are any."""
-    wanted = targets_of(events)
-    if not wanted:
+    about = [event for event in events if event.kind in _ABOUT_ANOTHER]
+    if not about:
         return list(events)
+    wanted = sorted({event.target for event in about if event.target is not None})
     rows = database.read(world_key(scenario), "world/seen", seqs=wanted)
-    targets = {row["seq"]: seen_event(row) for row in rows}
+    seen = {event.number: event for event in map(seen_event, rows)}
     return [
-        replace(event, of=targets.get(event.target or 0)) if event.kind in _ABOUT_ANOTHER else event
+        replace(event, of=_target(event, seen)) if event.kind in _ABOUT_ANOTHER else event
         for event in events
     ]
 
 
-def targets_of(events: Iterable[SeenEvent]) -> list[int]:
-    """The numbers of the earlier events that some are about."""
-    return sorted({e.target for e in events if e.kind in _ABOUT_ANOTHER and e.target is not None})
+def _target(event: SeenEvent, seen: dict[int, SeenEvent]) -> SeenEvent | None:
+    """The event that one is about; of a reading its newest edit by then."""
+    target = seen.get(event.target or 0)
+    if event.kind != "read" or target is None:
+        return target
+    first = _first(target, seen)
+    edits = [
+        edit for edit in seen.values()
+        if edit.kind == "edit" and edit.order < event.order and _first(edit, seen) == first
+    ]
+    return max(edits, key=lambda edit: edit.order, default=target)
+
+
+def _first(event: SeenEvent, seen: dict[int, SeenEvent]) -> int:
+    """The number of what an edit edits in the end; of any other event its own."""
+    while event.kind == "edit" and event.target in seen:
+        event = seen[event.target]
+    return event.target or 0 if event.kind == "edit" else event.number

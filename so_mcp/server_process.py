@@ -16,6 +16,8 @@ from .private_files import is_free
 
 _STOP_SECONDS = 60.0
 _CHILD_SECONDS = 5.0  # a child that a killed server forked ends when it next reports to it
+_LONG_LOG = 8 * 1024 * 1024  # bytes
+_END_OF_LOG = 64 * 1024
 _LOCAL_PEERPID = 2  # macOS's name for the process at the other end
 
 
@@ -81,13 +83,21 @@ def stop_server(path: Path, socket_path: str) -> bool:
 
 
 def log_since(path: Path, offset: int) -> str:
-    """What the server's log says from an offset on."""
+    """What the server's log says from an offset on; of much the end (each graph has some lines)."""
     try:
         with (path / "server.log").open("rb") as log:
-            log.seek(offset)
-            return log.read(1_000_000).decode("utf-8", errors="replace")
+            log.seek(max(offset, log_size(path) - _END_OF_LOG))
+            return log.read().decode("utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def begin_log(path: Path) -> int:
+    """Where in its log the next server's words will begin; a long log is begun anew."""
+    if log_size(path) > _LONG_LOG:
+        with contextlib.suppress(OSError):
+            os.truncate(path / "server.log", 0)
+    return log_size(path)
 
 
 def log_size(path: Path) -> int:

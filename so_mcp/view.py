@@ -19,7 +19,7 @@ from .config import ServerAddress
 from .database import agent_database
 from .embedded import EmbeddedStore
 from .errors import InvalidInputError, NotGrantedError
-from .minds import Held, ask, ask_all, chain_of, people, since_of
+from .minds import Aside, Held, ask, ask_all, ask_all_noticing, chain_of, people, since_of
 from .names import database_user, mind_key, normal_name, shown
 from .wording import listed
 
@@ -95,9 +95,21 @@ class AgentView:
 
         None when I hold nothing of it.
         """
-        chain = [self.agent] if person is None else [self.agent, person]
+        return self.explained(entity, person)[0]
+
+    def explained(self, entity: str, person: str | None = None) -> tuple[Held | None, Aside | None]:
+        """`explain`, and the newest talk since of those it concerns, of which I heard nothing.
+
+        Those are the person, or for a belief of my own those who took part in how it came.
+        """
+        chain = chain_of([self.agent] if person is None else [self.agent, person])
         name = normal_name(entity, "entity")
-        return ask(self.database, self.scenario, chain_of(chain), name)
+        found, noticed = ask_all_noticing(self.database, self.scenario, [chain], name)
+        held = found.get((chain, name))
+        others = set(chain[1:]) or ({*held.witnesses} - {self.agent} if held is not None else set())
+        since = (-1, 0) if held is None else (held.at, held.step)
+        spoke = [a for a in noticed if (a.at, a.step) > since and not others.isdisjoint(a.agents)]
+        return held, spoke[-1] if spoke else None
 
     def what_changed(self, since: int | str | None = None) -> list[_history.Change]:
         """What I came to believe, or to think that others believe, newest last.
@@ -115,7 +127,7 @@ class AgentView:
         """Each person and entity where I think they believe something else than I do."""
         return _briefing.misinformed(self.database, self.scenario, self.agent)
 
-    def briefing(self, talking_to: str) -> list[_briefing.Point]:
+    def briefing(self, talking_to: str) -> _briefing.Briefing:
         """What to have in mind when I talk to somebody, as data."""
         other = normal_name(talking_to, "talking_to")
         _briefing.refuse_oneself(self.agent, other)

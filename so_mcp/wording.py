@@ -174,6 +174,8 @@ def _of_another(event: SeenEvent) -> str:
     whom = "everyone" if event.everyone else some(event.audience)
     match event.kind:
         case "read":
+            if event.of is not None and event.of.number != event.target:
+                said = f" as edited (event {event.of.number}: {_edited(event.of)})"
             if event.receipt:
                 return f"{who} read {what}{said}, with a receipt"
             seen = where or (f" to {whom}" if event.audience else "")
@@ -181,9 +183,10 @@ def _of_another(event: SeenEvent) -> str:
         case "edit":
             shown = where or (f" for {whom}" if event.audience else "")
             return f"{who} edited {what}{shown}: {_edited(event)}"
+        case "retract" if event.room is not None:
+            return f"{who} retracted {what}{where}{said}"
         case "retract":
-            before = where or f" before {whom}"
-            return f"{who} retracted {what}{before}{said}"
+            return f"{who} told {whom} that {what} is retracted{said}"
     to = where or f" to {_hearers(event) or 'nobody'}"
     return f"{who} passed {what} on{to}{said}"
 
@@ -211,14 +214,15 @@ def attended(event: SeenEvent) -> str:
 
 
 def not_taken_in(agent: str, event: SeenEvent, why: Why, *, had: Had = None) -> str:
-    """That somebody did not take an event in, and why not, as a clause without what it was.
+    """That somebody did not take an event in, why not, and what it was, as a clause.
 
     ``had``: of an edit, how it took in what was edited.
     """
     what = f"event {event.number}"
     if event.kind == "edit" and had is not None:
-        return f"{agent} {had} the original of event {event.target}, not the edit ({what})"
-    return {
+        original = f"{agent} {had} the original of event {event.target}"
+        return f"{original}, not the edit ({what}: {_edited(event)})"
+    reason = {
         "absent": f"{agent} missed {what}",
         "noticed": f"{agent} saw them talk at {what} and heard nothing",
         "readable": f"{agent} missed {what} and may read it",
@@ -226,6 +230,7 @@ def not_taken_in(agent: str, event: SeenEvent, why: Why, *, had: Had = None) -> 
         "away": f"{agent} was away at {what}",
         "distracted": f"{agent} was there but did not take {what} in",
     }[why]
+    return f"{reason}: {happened(event)}"
 
 
 def explanation(
@@ -235,10 +240,15 @@ def explanation(
     event: SeenEvent | None,
     trail: Trail | None,
     clauses: Sequence[str],
+    *,
+    retracted: bool = False,
 ) -> str:
-    """One sentence that names the source and who witnessed it; then ``clauses`` on who did not."""
+    """One sentence that names the source and who witnessed it; then ``clauses`` on who did not.
+
+    ``retracted``: what it did believe was taken back.
+    """
     if held is None:
-        reason = "no event that reached it says so"
+        reason = "what said so was retracted" if retracted else "no event that reached it says so"
     elif event is None:
         reason = f"by {held.via} at {clock(held.at)}"
     else:

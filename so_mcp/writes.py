@@ -34,11 +34,17 @@ class Done(NamedTuple):
 
 
 def event_calls(
-    scenario: str, event: LoggedEvent, done: Done, world: World, new_minds: Collection[str]
+    scenario: str,
+    event: LoggedEvent,
+    done: Done,
+    world: World,
+    new_minds: Collection[str],
+    believing: Iterable[Call] | None = None,
 ) -> list[Call]:
     """Everything that one event writes, world first: as it was logged, and what it did.
 
-    ``world`` is as just after it; ``new_minds`` are the keys of graphs to make.
+    ``world`` is as just after it; ``new_minds`` are the keys of graphs to make; ``believing`` what
+    puts its beliefs into minds, where it is not only its own that it leaves.
     """
     _, changes, routed = done
     here = world_key(scenario)
@@ -57,7 +63,10 @@ def event_calls(
         calls.append(locate_call(here, event.entity, changes.located))
     if changes.chapter:
         calls.append(chapter_call(here, world))
-    calls += _believing(scenario, event, world, routed)
+    if routed.read is not None:
+        rows = [[event.seq, reader] for reader in done.event.agents]
+        calls.append(Call(here, "world/have_read", {"rows": rows}))
+    calls += _believing(scenario, event, world, routed) if believing is None else believing
     for agent in done.asides():
         calls += aside_calls(scenario, done, agent, world.agents[agent])
     return calls + _settling(scenario, event, world, done.reached())

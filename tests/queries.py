@@ -62,7 +62,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "mind/contents": {},
     "world/witnessed": {},
     "mind/history": {
-        "entity": "pearl", "chains": [[[], [], None, 1]], "since": START + 60_000,
+        "entity": None, "chains": [[[], [], None, 1]], "since": START + 60_000,
         "after": 0, "as_of": END + 20,
     },
     "mind/entities": {},
@@ -86,14 +86,20 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "world/events_by_id": {"ids": ["arrival", "move-1", "report-2", "undo", "new", "mailroom", "mail-1",
                                    "reading", "edit"]},
     "world/locations": {},
-    "world/missed": {"questions": [["keys", "Eve", "Bob", -1, 0, None, True]], "limit": 50, "as_of": END},
+    "world/missed": {"questions": [["keys", "Eve", "Bob", -1, 0, None, True, [3]]], "limit": 50,
+                     "as_of": END},
+    "world/askew": {"entity": "coin", "at": END, "seq": 0, "as_of": END + 10},
+    "world/attention": {"as_of": END + 10},
+    "world/seen": {"seqs": list(range(1, 120))},
+    "world/sources_passed_on": {"beliefs": [["Ann", 3], ["Bob", 8]]},
+    "world/spoke": {"agent": "Bob", "at": START, "seq": 0, "as_of": END + 10, "limit": 50},
     "world/presence": {},
     "world/rooms": {},
     "world/scenario": {},
     "world/sources": {"beliefs": [["Ann", START + 2000, 3], ["Bob", START + 11_000, 8]]},
     "world/stays": {"ended": START + 5000},
     "world/tellings": {"entity": "keys", "value": "lost", "at": END, "upto": 20},
-    "world/timeline": {"entity": None, "agent": "Eve", "missed": True, "telling": False, "after": 0,
+    "world/timeline": {"entity": None, "agent": "Eve", "missed": True, "otherwise": [3], "after": 0,
                        "since": START, "as_of": 2**53, "limit": 300},
     "world/transcript": {"agent": "Bob", "as_of": END},
     "world/summary": {},
@@ -121,7 +127,7 @@ STARTS: dict[str, list[str]] = {
     "mind/contents": ["all Belief"],
     "world/witnessed": ["all Agent"],
     "mind/graph": ["all Belief"],
-    "mind/history": ["all Belief", "all Belief"],
+    "mind/history": ["all Belief", "all Belief", "all Belief"],
     # The whole list is wanted.
     "world/agents": ["all Agent"],
     "world/entities": ["all Entity"],
@@ -185,6 +191,11 @@ STARTS: dict[str, list[str]] = {
     "world/told_by": ["all Agent"],
     "world/untell": ["all Agent"],
     "world/missed": ["index Entity"],
+    "world/askew": ["index Entity"],
+    "world/attention": ["index Event", "index Room"],
+    "world/seen": ["all Event"],
+    "world/sources_passed_on": ["index Agent"],
+    "world/spoke": ["index Agent"],
     "world/sources": ["index Event"],
 }
 
@@ -276,6 +287,8 @@ def ask_everything(memory: Memory, observe: Any) -> None:
     memory.scenarios()
     memory.verify()
     rewrite_the_past(memory)
+    memory.timeline(limit=20)
+    memory.explain("Dia", "coin")  # as it was passed on
     memory.grant("Bob")
     with AgentView("Bob", memory.scenario, memory.store) as view:
         view.database.observers.append(observe)

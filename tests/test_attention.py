@@ -67,6 +67,20 @@ def test_a_replay_gives_the_live_scenario(
 
 @given(log=attentive_logs(), chosen=attentive_settings, data=st.data())
 @on_the_real_engine
+def test_it_does_not_matter_who_of_several_records_what(
+    new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str], data: st.DataObject
+) -> None:
+    """Each keeps what has happened at hand, and must notice when another wrote."""
+    memory, reference = new_memory(**chosen), modelled(log, chosen)
+    with Memory(memory.scenario, path=memory.store.path) as other:
+        for event in log:
+            data.draw(st.sampled_from([memory, other])).record([event])
+    assert answers(memory, chains(3)) == expected(reference, chains(3))
+    assert memory.verify() == []
+
+
+@given(log=attentive_logs(), chosen=attentive_settings, data=st.data())
+@on_the_real_engine
 def test_as_recorded_and_an_export_give_what_was_there(
     new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str], data: st.DataObject
 ) -> None:

@@ -401,13 +401,14 @@ def test_hidden_and_absent_are_explained_byte_for_byte_the_same(
         assert answers[0] == answers[1]
 
 
-def test_an_explanation_to_an_agent_is_one_read_of_its_own_mind(
+def test_an_explanation_to_an_agent_is_one_round_trip_to_its_own_mind(
     view_of: Callable[[str], AgentView],
 ) -> None:
     view = view_of("Billing")
-    sent: list[tuple[str, ...]] = []
-    view.database.observers.append(sent.extend)
+    trips: list[list[tuple[str, ...]]] = []
+    view.database.observers.append(trips.append)
     view.explain("refund_4411", "Maya")
-    [command] = sent
-    assert command[0] == "GRAPH.RO_QUERY"
-    assert command[1].endswith(":mind:Billing")
+    [commands] = trips
+    for command in commands:
+        assert command[0] == "GRAPH.RO_QUERY"
+        assert command[1].endswith(":mind:Billing")

@@ -7,7 +7,6 @@ import contextlib
 import io
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,8 +20,9 @@ from eval.questions.asking import answers
 from eval.questions.dice import Dice
 from eval.questions.story import FILE, SEED, STORIES, Story, shipped
 from so_mcp.events import EventKind
+from so_mcp.route import Scope
 
-SAMPLE = range(0, STORIES, 6)
+SAMPLE = range(0, STORIES, 7)
 GENERATOR = ("dice", "reference", "story", "desk", "happenings", "drawing", "writing")
 
 
@@ -130,8 +130,8 @@ def test_the_generator_imports_nothing_of_the_engine() -> None:
 
 def test_the_dice_fall_alike_in_every_version_of_python() -> None:
     dice = Dice(1, "a")
-    assert [dice.below(10) for _ in range(8)] == [4, 9, 5, 7, 0, 2, 2, 9]
-    assert dice.some("abcde", 3, 3) == list("aec")
+    assert [dice.below(10) for _ in range(8)] == [6, 0, 9, 5, 5, 7, 0, 1]
+    assert dice.some("abcde", 3, 3) == list("bdc")
     assert dice.weighted({"never": 0, "ever": 1}) == "ever"
 
 
@@ -152,8 +152,8 @@ def test_a_question_knows_which_simpler_ones_have_the_same_answer() -> None:
     assert shortcuts() == ()
     assert shortcuts("Ann") == ("truth",)
     assert shortcuts("Ann", "Cyd") == ("last", "inner")
-    assert shortcuts("Ann", "Cyd", "Bob") == ("pair", "inner", "outer")[1:]
-    assert shortcuts("Bob", as_of=0) == ()
+    assert shortcuts("Ann", "Cyd", "Bob") == ("inner", "outer")
+    assert shortcuts("Bob", as_of=0) == ("truth",)
     assert shortcuts("Cyd", as_of=0) == ("truth", "now")
 
 
@@ -171,13 +171,11 @@ def test_the_command_asks_stories_that_it_makes_and_keeps_them_where_it_is_told(
 
 def test_an_engine_that_is_wrong_somewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break it once: whoever hears anything takes it for what everyone there believes."""
-    from so_mcp.route import Scope
-
     monkeypatch.setattr("so_mcp.route.Scope", lambda members, *_, **__: Scope(members))
-    code, found = asked("--make", str(SEED), "--stories", "6")
+    code, found = asked("--make", str(SEED), "--stories", "4")
     right, of = found["depth"]["all"]
     assert code == 1
-    assert right == of - len(found["failures"]) < of == 120
+    assert right == of - len(found["failures"]) < of == 80
     assert {"story", "chain", "answer", "got"} <= set(found["failures"][0])
 
 
@@ -192,10 +190,9 @@ def test_options_that_do_not_go_together_are_refused(
 def test_the_table_shows_the_memory_beside_the_baselines_and_what_was_not_right(
     stories: list[Story],
 ) -> None:
-    some: Callable[[], list[Story]] = lambda: stories[:2]  # noqa: E731
-    given = [[question.answer for question in s.questions] for s in some()]
+    given = [[question.answer for question in s.questions] for s in stories[:2]]
     given[1][4] = "nonsense"
-    table = report.text(report.score(some(), given))
+    table = report.text(report.score(stories[:2], given))
     rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line.strip()}
     assert rows["memory"] == ["39/40", "4/4", "5/6", *["6/6"] * 5]
     assert set(report.BASELINES) <= set(rows)

@@ -81,6 +81,8 @@ def test_a_wheel_holds_exactly_the_package_its_tools_queries_and_data(built: Bui
                      "licenses/LICENSE")
     }
     for file in built.files:
+        if file.parts[:2] == ("data", "questions"):
+            continue  # for measuring in a checkout: `python -m eval questions`
         if file.parts[0] in INSIDE:
             expected.add(f"so_mcp/{file}")
         elif file.parts[0] == "so_mcp" and not (ROOT / file).is_symlink():

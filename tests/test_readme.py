@@ -188,16 +188,24 @@ def test_a_run_that_was_not_made_is_said_to_be_missing_and_one_that_was_is_shown
 ) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
     assert docs.faults_text().startswith("Not run yet on this code: `.venv/bin/python -m eval faults")
-    assert docs.scores_text("questions").startswith("Not run yet")
+    assert docs.tom_text() != docs.questions_text()
+    assert docs.questions_text().startswith("Not run yet")
     results.save("faults", A_FAULT_RUN.figures())
     text = docs.faults_text()
     assert "| of these lost | 2 | 0 |" in text
     assert "| allowed that should not be | 1 | 0 |" in text
     assert text.endswith(f"\n\n{len(A_FAULT_RUN.failures())} findings in 9 rounds of kills (seed 1).\n")
     results.save("tom", {"a set": {"answer": {"all": [3, 4], "-1": [1, 1], "10": [2, 3]}}})
-    assert docs.scores_text("tom") == (
+    assert docs.tom_text() == (
         "|  | labels | all | order -1 | order 10 |\n| --- | --- | --- | --- | --- |\n"
         "| a set | answer | 3 / 4 | 1 / 1 | 2 / 3 |\n"
+    )
+    results.save("questions", {
+        "depth": {"all": [5, 5], "0": [1, 1]}, "baselines": {"truth": {"all": [2, 4], "1": [2, 4]}}
+    })
+    assert docs.questions_text() == (
+        "|  | all | depth 0 | depth 1 |\n| --- | --- | --- | --- |\n"
+        "| this memory | 5 / 5 | 1 / 1 |  |\n| truth | 2 / 4 |  | 2 / 4 |\n"
     )
 
 

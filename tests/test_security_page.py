@@ -13,11 +13,13 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import pytest
 import redis
+from test_embedded import wait_until
 
 from so_mcp import AgentView, Memory
 from so_mcp.config import ServerAddress
@@ -167,3 +169,33 @@ def test_of_a_forgotten_agent_a_hash_stays_with_the_logins(desk: Memory) -> None
     desk.forget(agent="Ann")
     assert database_user("Ann") in desk.database.command("HGETALL", "so:logins")
     assert [login.agent for login in desk.grants()] == []
+
+
+def test_telemetry_of_what_was_asked_goes_when_it_is_forgotten(desk: Memory) -> None:
+    desk.database.command("GRAPH.CONFIG", "SET", "CMD_INFO", "yes")  # as on a server of others
+    desk.set("secret plan", "v", by="Bob")
+    desk.believes("Ann", "secret plan")
+    stream = f"telemetry{{{ANNS}}}"
+
+    def holds() -> bool:
+        return "secret plan" in str(desk.database.command("XRANGE", stream, "-", "+"))
+
+    wait_until(holds)
+    desk.forget(entity="secret plan")
+    assert not holds()
+
+
+def test_a_deleted_scenario_is_in_the_file_until_that_is_rewritten(desk: Memory) -> None:
+    def on_disk() -> bool:
+        folder = desk.store.path / "data" / "appendonlydir"  # type: ignore[union-attr]
+        found = []
+        for file in folder.iterdir():
+            with suppress(FileNotFoundError):  # of those that were rewritten, just now
+                found.append(b"swordfish" in file.read_bytes())
+        return any(found)
+
+    desk.set("code", "swordfish", by="Ann")
+    desk.reset_scenario("desk")
+    assert on_disk()
+    desk.database.command("BGREWRITEAOF")
+    wait_until(lambda: not on_disk())

@@ -7,13 +7,22 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, Field
 
-from so_mcp.briefing import Misinformed, Point, briefing_text
+from so_mcp.briefing import Briefing, Misinformed, briefing_text
 from so_mcp.minds import Held
 from so_mcp.questions import FalseBelief
 from so_mcp.recorder import Record
 from so_mcp.seen import SeenEvent
 from so_mcp.what_if import WhatIf
-from so_mcp.wording import belief, clock, happened, how_it_came, listed, quoted, thinks
+from so_mcp.wording import (
+    attended,
+    belief,
+    clock,
+    happened,
+    how_it_came,
+    listed,
+    quoted,
+    thinks,
+)
 
 NamesByName = dict[str, list[str]]
 
@@ -48,7 +57,7 @@ class EventBrief(BaseModel):
         return cls(
             number=event.number,
             at=clock(event.at),
-            what=happened(event),
+            what=happened(event) + attended(event),
             witnesses=list(event.witnesses),
         )
 
@@ -61,6 +70,7 @@ class BeliefAnswer(Answer):
     value: str | None
     how: str | None = None
     source: str | None = None
+    through: str | None = None
     at: str | None = None
     note: str | None = None
 
@@ -73,23 +83,26 @@ class BeliefAnswer(Answer):
         answer = cls(scenario=scenario, chain=list(chain), entity=entity, value=None, note=note)
         if held is not None:
             answer.value, answer.how, answer.source = held.value, held.via, held.source
-            answer.at = clock(held.at)
+            answer.through, answer.at = held.through, clock(held.at)
         return answer
 
     def text(self) -> str:
         sentence = belief(self.chain, self.entity, self.value)
         if self.how is not None:
-            sentence += f" ({how_it_came(self.how, self.source)}, {self.at})"
+            reader = self.chain[0] if len(self.chain) == 1 else None
+            came = how_it_came(self.how, self.source, self.through, reader)
+            sentence += f" ({came}, {self.at})"
         return f"{sentence}." + (f" {self.note}" if self.note else "")
 
 
 class HeldBelief(BaseModel):
-    """One belief of a list; chain only where it is not the agent's own."""
+    """One belief of a list; through: who passed it on."""
 
     entity: str
     value: str | None
     how: str
     source: str | None
+    through: str | None = None
     at: str
 
 
@@ -107,7 +120,7 @@ class BeliefsAnswer(Answer):
             chain=list(chain),
             beliefs=[
                 HeldBelief(entity=b.entity, value=b.value, how=b.via, source=b.source,
-                           at=clock(b.at))
+                           through=b.through, at=clock(b.at))
                 for b in held
             ],
         )
@@ -115,20 +128,22 @@ class BeliefsAnswer(Answer):
     def text(self) -> str:
         who = thinks(self.chain)
         lines = [
-            f"- {b.entity}: {quoted(b.value)} ({how_it_came(b.how, b.source)}, {b.at})"
+            f"- {b.entity}: {quoted(b.value)} ({how_it_came(b.how, b.source, b.through)}, {b.at})"
             for b in self.beliefs
         ]
         return f"{who} believes:\n" + "\n".join(lines) if lines else f"{who}: nothing is known."
 
 
 class WrongChain(BaseModel):
-    """actual: the truth for one agent; for a chain, what the rest of it really believes."""
+    """actual: the truth for one agent; for a chain, what the rest of it really believes.
+    inattentive: the event that the next of the chain seemed to take in, and did not."""
 
     chain: list[str]
     entity: str
     believed: str | None
     actual: str | None
     missed: list[EventBrief]
+    inattentive: int | None = None
 
 
 class FalseBeliefsAnswer(Answer):
@@ -152,7 +167,8 @@ class FalseBeliefsAnswer(Answer):
             shown=len(cut),
             wrong=[
                 WrongChain(chain=list(b.chain), entity=b.entity, believed=b.believed,
-                           actual=b.actual, missed=[EventBrief.of(e) for e in b.missed])
+                           actual=b.actual, missed=[EventBrief.of(e) for e in b.missed],
+                           inattentive=None if b.inattentive is None else b.inattentive.number)
                 for b in cut
             ],
             note=note,
@@ -167,6 +183,10 @@ class FalseBeliefsAnswer(Answer):
             missed = f"; missed: {item.missed[0].what} (event {item.missed[0].number})" if (
                 item.missed
             ) else ""
+            if item.inattentive is not None:
+                missed += (
+                    f"; {item.chain[1]} was there but did not take event {item.inattentive} in"
+                )
             lines.append(
                 f"- {belief(item.chain, item.entity, item.believed)}, {side} "
                 f"{quoted(item.actual)}{missed}"
@@ -199,7 +219,7 @@ class ContextAnswer(Answer):
 
     @classmethod
     def of(
-        cls, scenario: str, agent: str, talking_to: str, found: list[Point],
+        cls, scenario: str, agent: str, talking_to: str, found: Briefing,
         note: str | None = None,
     ) -> Self:
         """From a read of the agent's mind."""
@@ -211,7 +231,7 @@ class ContextAnswer(Answer):
             points=[
                 ContextPoint(entity=p.entity, you_believe=p.mine, they_believe=p.theirs,
                              they_think_you_believe=p.seen_as, action=p.difference)
-                for p in found
+                for p in found.points
             ],
             note=note,
         )

@@ -6,18 +6,20 @@ The supervisor's tools over a `Memory`; an agent's own, `explain` and `what_chan
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, Strict
 
-from so_mcp.history import Change, Missed, Replay, Step, Timeline
+from so_mcp.attention import Why
+from so_mcp.history import RETRACTED, Change, Missed, Replay, Step, Timeline
 from so_mcp.memory import Memory
-from so_mcp.minds import Held
+from so_mcp.minds import Aside, Held
 from so_mcp.wording import (
     Circle,
     circles,
     clock,
     happened,
+    how_it_came,
     listed,
     own_explanation,
     quoted,
@@ -67,17 +69,31 @@ class TimelineAnswer(Answer):
 
 
 class MissedBrief(BaseModel):
-    """knows: the agent believes the value all the same."""
+    """knows: the agent believes the value all the same. why: absent; noticed that they talked;
+    readable, the room's history shows it; unread, though delivered; away; or distracted."""
 
     number: int
     at: str
     what: str
     could_tell: list[str]
     knows: bool
+    why: Why
+
+    def reason(self, agent: str) -> str:
+        """As a sentence; nothing of one who was not there."""
+        sentence = {
+            "absent": "",
+            "noticed": "saw them talk and heard nothing",
+            "readable": "may read it",
+            "unread": "has not read it, though it was delivered",
+            "away": "was away",
+            "distracted": "was there but did not take it in",
+        }[self.why]
+        return sentence and f" {agent} {sentence}."
 
 
 class MissedAnswer(Answer):
-    """What an agent did not witness, newest first; total counts what is left out too."""
+    """What an agent did not take in, newest first; total counts what is left out too."""
 
     agent: str
     missed: list[MissedBrief]
@@ -93,7 +109,7 @@ class MissedAnswer(Answer):
             agent=found.agent,
             missed=[
                 MissedBrief(number=m.event.number, at=clock(m.event.at), what=happened(m.event),
-                            could_tell=list(m.event.witnesses), knows=m.knows)
+                            could_tell=list(m.event.witnesses), knows=m.knows, why=m.why)
                 for m in found.events
             ],
             total=found.total,
@@ -103,7 +119,8 @@ class MissedAnswer(Answer):
     def text(self) -> str:
         """See `Answer.text`."""
         lines = [
-            f"- event {m.number}, {m.at}: {m.what}. Could tell it: {some(m.could_tell)}."
+            f"- event {m.number}, {m.at}: {m.what}.{m.reason(self.agent)} "
+            f"Could tell it: {some(m.could_tell)}."
             for m in self.missed if not m.knows
         ]
         if known := [str(m.number) for m in self.missed if m.knows]:
@@ -207,10 +224,11 @@ class ReplayAnswer(Answer):
 
 
 class HowItCame(BaseModel):
-    """took_part, as it appeared to you."""
+    """took_part, as it appeared to you; through: who passed it on."""
 
     how: str
     source: str | None
+    through: str | None
     room: str | None
     at: str
     took_part: list[str]
@@ -227,7 +245,10 @@ class OwnExplanationAnswer(Answer):
     sentence: str
 
     @classmethod
-    def of(cls, scenario: str, chain: Sequence[str], entity: str, held: Held | None) -> Self:
+    def of(
+        cls, scenario: str, chain: Sequence[str], entity: str, held: Held | None,
+        aside: Aside | None = None,
+    ) -> Self:
         """From a read of the agent's mind."""
         answer = cls(
             scenario=scenario,
@@ -235,12 +256,13 @@ class OwnExplanationAnswer(Answer):
             entity=entity,
             value=None,
             came=None,
-            sentence=own_explanation(chain, entity, held),
+            sentence=own_explanation(chain, entity, held, aside),
         )
         if held is not None:
             answer.value = held.value
             answer.came = HowItCame(
-                how=held.via, source=held.source, room=held.room, at=clock(held.at),
+                how=held.via, source=held.source, through=held.through, room=held.room,
+                at=clock(held.at),
                 took_part=list(held.witnesses), words=held.text,
             )
         return answer
@@ -251,7 +273,8 @@ class OwnExplanationAnswer(Answer):
 
 
 class OwnChange(BaseModel):
-    """step: your own number of the event. yours: you came to believe it; of: who you think did."""
+    """step: your own number of the event, or of what was retracted. yours: you came to believe it;
+    of: who you think did."""
 
     step: int
     at: str
@@ -259,6 +282,7 @@ class OwnChange(BaseModel):
     value: str | None
     how: str
     source: str | None
+    through: str | None
     yours: bool
     before: str | None
     of: list[str]
@@ -273,9 +297,12 @@ class ChangedAnswer(Answer):
     @classmethod
     def of(cls, scenario: str, found: Iterable[Change], limit: int) -> Self:
         """From a read of the agent's mind: the newest ``limit`` events and entities."""
-        by_event: dict[tuple[int, str], list[Change]] = {}
+        by_event: dict[tuple[Any, ...], list[Change]] = {}
         for change in found:
-            by_event.setdefault((change.held.step, change.held.entity), []).append(change)
+            held = change.held
+            # After a retraction those who believed the same may believe different things.
+            alike = held.step, held.entity, held.via == RETRACTED and (held.at, held.value)
+            by_event.setdefault(alike, []).append(change)
         changes = [_own_change(together) for together in by_event.values()]
         return cls(
             scenario=scenario,
@@ -294,8 +321,11 @@ class ChangedAnswer(Answer):
                 you = f"you think {others}"
             elif c.of:
                 you += f", and think the same of {some(c.of)}"
-            source = f" by {c.source}" if c.source and c.how != "saw" else ""
-            lines.append(f"- step {c.step}, {c.at}: {c.entity}: {you} ({c.how}{source}).")
+            came = f"step {c.step} was retracted" if c.how == RETRACTED else how_it_came(
+                c.how, c.source, c.through
+            )
+            step = f"step {c.step}, " if c.how != RETRACTED else ""
+            lines.append(f"- {step}{c.at}: {c.entity}: {you} ({came}).")
         if self.cut:
             lines.append(
                 f"The newest {len(self.changes)} of {self.total}. Give a later since, or raise limit."
@@ -324,7 +354,7 @@ def missed(
     as_of: AsOf = None,
     limit: Limit = 20,
 ) -> MissedAnswer:
-    """What an agent did not witness, newest first, and who could tell it."""
+    """What an agent did not take in, newest first, why, and who could tell it."""
     found = memory.missed(agent, since, entity, as_of, limit)
     return MissedAnswer.of(memory.scenario, found, _note(memory, entity, found.events))
 
@@ -381,11 +411,12 @@ def _own_change(changes: list[Change]) -> OwnChange:
     own = [change for change in changes if len(change.chain) == 1]
     return OwnChange(
         step=held.step,
-        at=clock(held.at),
+        at=clock(held.known),
         entity=held.entity,
         value=held.value,
         how=held.via,
         source=held.source,
+        through=held.through,
         yours=bool(own),
         before=own[0].before if own else None,
         of=[change.chain[1] for change in changes if len(change.chain) == 2],

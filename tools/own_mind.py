@@ -57,7 +57,7 @@ def explain(
     """Why you believe something, or think that a person does: how it came, from whom, the words."""
     person = None if person is None else normal_name(person, "person")
     chain = chain_of([view.agent] if person is None else [view.agent, person])
-    return OwnExplanationAnswer.of(view.scenario, chain, entity, view.explain(entity, person))
+    return OwnExplanationAnswer.of(view.scenario, chain, entity, *view.explained(entity, person))
 
 
 def what_changed(view: AgentView, since: Since = None, limit: Limit = 20) -> ChangedAnswer:
@@ -75,7 +75,7 @@ def context_for(view: AgentView, talking_to: Person) -> ContextAnswer:
     talking_to = normal_name(talking_to, "talking_to")
     found = view.briefing(talking_to)
     note = None
-    if all(point.theirs is None and point.seen_as is None for point in found):
+    if all(point.theirs is None and point.seen_as is None for point in found.points):
         known = view.people()
         if talking_to not in known:
             note = f"You know nobody called {talking_to}; you know {listed(known)}."

@@ -15,9 +15,8 @@
 // returns: entity    str?  what it is about
 // returns: value     str?  the value given
 // returns: text      str?  the words
-// returns: about     str?  whose belief was reported
-// returns: more      list  target, edits, receipt, audience, distracted, hidden, noticed
 // returns: witnesses list  who witnessed it
+// returns: more      list  about, target, edits, receipt, audience, distracted, hidden, noticed
 
 MATCH (n:Entity {name: $entity})
 WITH n
@@ -29,7 +28,6 @@ WITH e, a ORDER BY a.name
 WITH e, collect(a.name) AS witnesses
 RETURN e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.agents AS agents,
        e.room AS room, e.everyone AS everyone, e.entity AS entity, e.value AS value,
-       e.text AS text, e.about AS about,
-       [e.target, e.edits, e.receipt, e.audience, e.distracted, e.hidden, e.noticed] AS more,
-       witnesses
+       e.text AS text, witnesses,
+       [e.about, e.target, e.edits, e.receipt, e.audience, e.distracted, e.hidden, e.noticed] AS more
 ORDER BY at DESC, seq DESC

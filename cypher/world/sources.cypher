@@ -13,9 +13,8 @@
 // returns: entity    str?  what it is about
 // returns: value     str?  the value given
 // returns: text      str?  the words
-// returns: about     str?  whose belief was reported
-// returns: more      list  target, edits, receipt, audience, distracted, hidden, noticed
 // returns: witnesses list  who witnessed it
+// returns: more      list  about, target, edits, receipt, audience, distracted, hidden, noticed
 
 UNWIND range(0, size($beliefs) - 1) AS belief
 WITH belief, $beliefs[belief] AS b
@@ -28,7 +27,6 @@ WITH belief, e, a ORDER BY a.name
 WITH belief, e, collect(a.name) AS witnesses
 RETURN belief, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.agents AS agents,
        e.room AS room, e.everyone AS everyone, e.entity AS entity, e.value AS value,
-       e.text AS text, e.about AS about,
-       [e.target, e.edits, e.receipt, e.audience, e.distracted, e.hidden, e.noticed] AS more,
-       witnesses
+       e.text AS text, witnesses,
+       [e.about, e.target, e.edits, e.receipt, e.audience, e.distracted, e.hidden, e.noticed] AS more
 ORDER BY belief

@@ -21,9 +21,8 @@
 // returns: entity    str?  what it is about
 // returns: value     str?  the value given
 // returns: text      str?  the words
-// returns: about     str?  whose belief was reported
-// returns: more      list  target, edits, receipt, audience, distracted, hidden, noticed
 // returns: witnesses list  who witnessed it
+// returns: more      list  about, target, edits, receipt, audience, distracted, hidden, noticed
 // returns: steps     list  of each of them: its number among the events that reached that mind
 
 OPTIONAL MATCH (w:Agent {name: $agent})
@@ -31,8 +30,8 @@ WITH w
 MATCH (e:Event)
 WHERE e.seq > $after AND e.at >= $since AND e.at <= $as_of
   AND ($entity IS NULL OR e.entity = $entity)
-  AND (NOT $missed OR ((e.text IS NOT NULL OR (e.entity IS NOT NULL AND e.kind <> 'read'))
-    AND e.kind <> 'void' AND NOT e.seq IN $otherwise))
+  AND (NOT $missed OR ((e.text IS NOT NULL OR e.kind IN ['state', 'say', 'announce', 'tell',
+    'report', 'edit', 'retract', 'forward']) AND e.kind <> 'void' AND NOT e.seq IN $otherwise))
 OPTIONAL MATCH (w)-[took:WITNESSED]->(e)
 WITH e, took
 WHERE $agent IS NULL OR (took IS NULL) = $missed
@@ -45,7 +44,6 @@ WITH total, e, a, took ORDER BY a.name
 WITH total, e, collect(a.name) AS witnesses, collect(took.step) AS steps
 RETURN total, e.seq AS seq, e.at AS at, e.kind AS kind, e.actor AS actor, e.agents AS agents,
        e.room AS room, e.everyone AS everyone, e.entity AS entity, e.value AS value,
-       e.text AS text, e.about AS about,
-       [e.target, e.edits, e.receipt, e.audience, e.distracted, e.hidden, e.noticed] AS more,
-       witnesses, steps
+       e.text AS text, witnesses,
+       [e.about, e.target, e.edits, e.receipt, e.audience, e.distracted, e.hidden, e.noticed] AS more, steps
 ORDER BY at DESC, seq DESC

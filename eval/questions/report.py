@@ -19,13 +19,15 @@ _CELL = 13
 def score(stories: Sequence[Story], answers: Iterable[Answers]) -> dict[str, Any]:
     """Return what ``--json`` prints.
 
-    ``depth``, ``contains``, ``asks`` and each of ``baselines``: [right, asked]. A baseline is
-    counted where its question differs from what was asked (``last`` from depth 2 on).
+    ``depth``, ``asks`` (when, and whether it is known), ``contains`` (what their stories do),
+    ``hangs_on`` (what would make the answer another one) and each of ``baselines``: [right, asked].
+    A baseline is counted where its question differs from what was asked (``last`` from depth 2 on).
     ``failures``: what was not right.
     """
     depth: Score = {key: [0, 0] for key in ("all", *map(str, ASKED))}
     contains: Score = {key: [0, 0] for key in sorted({c for s in stories for c in s.contains})}
     asks: Score = {}
+    hangs_on: Score = {}
     failures: list[dict[str, Any]] = []
     for story, got in zip(stories, answers, strict=True):
         for question, answer in zip(story.questions, got, strict=True):
@@ -33,6 +35,8 @@ def score(stories: Sequence[Story], answers: Iterable[Answers]) -> dict[str, Any
             cells = [depth["all"], depth[str(question.depth)]]
             cells += [contains[what] for what in story.contains]
             cells += [asks.setdefault(what, [0, 0]) for what in _asks(question)]
+            if question.hangs_on is not None:
+                cells.append(hangs_on.setdefault(question.hangs_on, [0, 0]))
             for cell in cells:
                 cell[0] += right
                 cell[1] += 1
@@ -42,7 +46,7 @@ def score(stories: Sequence[Story], answers: Iterable[Answers]) -> dict[str, Any
     return {
         "stories": len(stories), "events": sum(len(story.events) for story in stories),
         "depth": depth, "asks": dict(sorted(asks.items())), "contains": contains,
-        "baselines": baselines(questions), "failures": failures,
+        "hangs_on": dict(sorted(hangs_on.items())), "baselines": baselines(questions), "failures": failures,
     }
 
 
@@ -88,9 +92,10 @@ def text(found: dict[str, Any]) -> str:
         lines.append(f"{name:13}" + "".join(f"{cell:>{_CELL}}" for cell in cells))
     lines += ["", "Baselines, counted where they are another question than the one that is asked:"]
     lines += [f"  {name:10} {what}" for name, what in BASELINES.items()]
-    lines += ["", "By what is asked, and by what the story contains:"]
-    counted = {**found["asks"], **found["contains"]}
-    lines += [f"  {name:22}{'/'.join(map(str, counts)):>{_CELL}}" for name, counts in counted.items()]
+    lines += ["", f"{'By what is asked, and what the story contains:':56}of these, hang on it"]
+    for name, counts in {**found["asks"], **found["contains"]}.items():
+        hanging = "/".join(map(str, found["hangs_on"].get(name, ())))
+        lines.append(f"  {name:22}{'/'.join(map(str, counts)):>{_CELL}}{hanging:>{_CELL}}".rstrip())
     for failure in found["failures"][:_FAILURES]:
         chain = " > ".join([*failure["chain"], failure["entity"]])
         when = ", ".join(f"{w}={failure[w]}" for w in ("as_of", "as_recorded") if w in failure)

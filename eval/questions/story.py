@@ -12,7 +12,7 @@ from eval.hitom import ROOT, DataError
 FILE = ROOT / "data/questions/to_depth_6.jsonl"
 SEED = 2026
 STORIES = 100
-SHA256 = "not made yet"
+SHA256 = "fe201def572f616a03764c8ab4e8bf7246522d2a2a636c15c98e622277b52000"
 MAKE = f"python -m eval questions --make {SEED} --stories {STORIES} --to {FILE.relative_to(ROOT)}"
 
 Event = dict[str, Any]
@@ -24,6 +24,7 @@ class Question:
 
     ``answer`` None: it is unknown. ``shortcuts``: which simpler questions happen to have the same
     answer (see `drawing.SHORTCUTS`); so a memory that only answers those is measured, too.
+    ``hangs_on``: what of the story it was chosen for: a memory that ignores that is wrong here.
     """
 
     chain: tuple[str, ...]
@@ -32,6 +33,7 @@ class Question:
     as_of: int | None = None  # milliseconds since 1970
     as_recorded: int | None = None  # the number of an event
     shortcuts: tuple[str, ...] = ()
+    hangs_on: str | None = None
 
     @property
     def depth(self) -> int:
@@ -42,10 +44,14 @@ class Question:
         """It as it is in the file: what is not asked is left out, an unknown answer is null."""
         when = {"as_of": self.as_of, "as_recorded": self.as_recorded}
         return {
-            "chain": self.chain, "entity": self.entity,
-            **{key: value for key, value in when.items() if value is not None},
+            "chain": self.chain, "entity": self.entity, **_given(when),
             "answer": self.answer, "shortcuts": self.shortcuts,
+            **_given({"hangs_on": self.hangs_on}),
         }
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def _story(row: Mapping[str, Any]) -> Story:
         [
             Question(
                 tuple(q["chain"]), q["entity"], q["answer"], q.get("as_of"), q.get("as_recorded"),
-                tuple(q["shortcuts"]),
+                tuple(q["shortcuts"]), q.get("hangs_on"),
             )
             for q in row["questions"]
         ],

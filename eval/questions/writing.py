@@ -3,7 +3,7 @@
 from itertools import product
 
 from . import happenings as h
-from .desk import INBOX, MINUTE, Desk
+from .desk import MINUTE, Desk
 from .dice import Dice
 from .drawing import questions
 from .story import Event, Story
@@ -53,10 +53,9 @@ def story(seed: int, number: int) -> Story:
         themes.add("reading")
     desk = Desk(number, dice, settings, frozenset(themes))
     _write(desk)
-    name = f"{seed}-{number}"
-    return Story(
-        name, settings, contents(desk), desk.events, questions(dice, desk, len(desk.rooms))
-    )
+    contains = contents(desk)
+    asked = questions(dice, desk, contains, len(desk.rooms))
+    return Story(f"{seed}-{number}", settings, contains, desk.events, asked)
 
 
 def _write(desk: Desk) -> None:
@@ -94,6 +93,10 @@ def _record(desk: Desk, event: Event) -> None:
 def contents(desk: Desk) -> tuple[str, ...]:
     """What a story contains: its kinds of events, and what is special about some."""
     found = set(desk.contains)
+    if desk.settings["policy"] == "exit-order":
+        found.add("exit-order")
+    if any(room.later for room in desk.rooms.values()):
+        found.add("read later")
     for event in desk.events:
         found.add(event["kind"])
         found |= {key for key in ("distracted", "hidden", "noticed", "receipt") if key in event}
@@ -110,6 +113,4 @@ def contents(desk: Desk) -> tuple[str, ...]:
         room = desk.rooms.get(event.get("located_in", ""))
         if "located_in" in event:
             found.add("in a container" if room is None else "in plain sight")
-        if event.get("room") == INBOX and event["kind"] in h.SAID:
-            found.add("mail")
     return tuple(sorted(found))
