@@ -72,7 +72,7 @@ def test_it_does_not_matter_who_of_several_records_what(
 ) -> None:
     """Each keeps what has happened at hand, and must notice when another wrote."""
     memory, reference = new_memory(**chosen), modelled(log, chosen)
-    with Memory(memory.scenario, path=memory.store.path) as other:
+    with Memory(memory.scenario, path=memory.store.path, **chosen) as other:
         for event in log:
             data.draw(st.sampled_from([memory, other])).record([event])
     assert answers(memory, chains(3)) == expected(reference, chains(3))

@@ -7,14 +7,17 @@ from typing import Any
 
 import model
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, assume, given
 from hypothesis import settings as hypothesis_settings
-from logs import AGENTS, ENTITIES, logs, settings
+from hypothesis import strategies as st
+from logs import AGENTS, ENTITIES, attentive_logs, attentive_settings, logs, settings
 from test_memory import commands_of
 
 from so_mcp import AgentView, Memory, scenarios
 from so_mcp.errors import InvalidInputError, UnknownNameError
-from so_mcp.history import Change
+from so_mcp.history import Change, what_changed
+from so_mcp.minds import Since
+from so_mcp.names import mind_key
 from so_mcp.seen import SeenEvent
 from so_mcp.tools import history, own_mind
 from so_mcp.wording import circles, happened
@@ -479,3 +482,98 @@ def test_nothing_that_did_not_reach_an_agent_shows_in_what_changed(
     support.set("plan", "secret", audience=["Escalation", "Maya"])
     support.tell("Escalation", "Maya", "refund_4411", "rejected")
     assert own_mind.what_changed(billing).model_dump_json() == before
+
+
+# What was taken back -----------------------------------------------------------------------------
+
+
+@given(log=attentive_logs(), chosen=attentive_settings)
+@on_the_real_engine
+def test_all_that_changed_is_all_that_is_believed_whatever_was_read_edited_or_retracted(
+    new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str]
+) -> None:
+    memory, reference = new_memory(**chosen), model.Model(**chosen)
+    memory.record(log)
+    for event in log:
+        reference.record(event)
+    for agent in reference.agents:
+        changes = what_changed(memory.database, memory.scenario, agent)
+        believed = {(c.chain, c.held.entity): c.held.value for c in changes}
+        for chain in [(agent,), *((agent, other) for other in AGENTS if other != agent)]:
+            for entity in ENTITIES:
+                assert believed.get((chain, entity)) == reference.believes(chain, entity)
+
+
+@given(log=attentive_logs(), chosen=attentive_settings, data=st.data())
+@on_the_real_engine
+def test_what_changed_since_a_step_leads_from_what_was_believed_to_what_is(
+    new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str], data: st.DataObject
+) -> None:
+    """But for what is voided later, which was never there, and what is recorded late."""
+    memory, reference = new_memory(**chosen), model.Model(**chosen)
+    cut = data.draw(st.integers(0, len(log)))
+    newest = max([event["happened_at"] for event in log[:cut]], default=0)
+    for event in log[cut:]:
+        assume(event["kind"] != "void" and event["happened_at"] >= newest)
+        newest = event["happened_at"]
+    for event in log:
+        reference.record(event)
+    memory.record(log[:cut])
+    steps = {}
+    for agent in memory.agents():
+        rows = memory.database.read(mind_key(memory.scenario, agent), "mind/step")
+        steps[agent] = rows[0]["step"] if rows else 0
+    memory.record(log[cut:])
+    for agent, step in steps.items():
+        changes = what_changed(memory.database, memory.scenario, agent, Since(step=step))
+        believed = {(c.chain, c.held.entity): c.held.value for c in changes}
+        for chain in [(agent,), *((agent, other) for other in AGENTS if other != agent)]:
+            for entity in ENTITIES:
+                before = reference.believes(chain, entity, as_recorded=cut)
+                now = reference.believes(chain, entity)
+                assert believed.get((chain, entity), before) == now
+
+
+def test_what_was_retracted_is_told_as_a_change_to_what_is_left(memory: Memory) -> None:
+    memory.record([
+        {"kind": "say", "speaker": "Bob", "entity": "refund", "value": value, "id": value,
+         "audience": ["Ann", "Cyd"], "happened_at": at}
+        for value, at in (("open", 1_000), ("paid", 2_000))
+    ])
+    memory.record([
+        {"kind": "retract", "speaker": "Bob", "event": "paid", "audience": ["Ann"],
+         "happened_at": 3_000},
+        {"kind": "retract", "speaker": "Bob", "event": "open", "audience": ["Ann"],
+         "happened_at": 4_000},
+    ])
+    memory.grant("Ann")
+    with AgentView("Ann", memory.scenario, memory.store) as view:
+        assert own_mind.what_changed(view, since=2).text() == (
+            "- 1970-01-01T00:00:03Z: refund: you believe 'open' (before: 'paid'), and think the "
+            "same of Bob (step 2 was retracted).\n"
+            "- 1970-01-01T00:00:04Z: refund: you no longer know (before: 'open'), and think the "
+            "same of Bob (step 1 was retracted)."
+        )
+        memory.tell("Cyd", "Ann", "lunch", "noon", happened_at=5_000)
+        assert [c.held.entity for c in view.what_changed(view.step() - 1)] == ["lunch", "lunch"]
+        assert view.what_changed(view.step()) == []
+    lines = history.replay(memory, "refund").text().splitlines()
+    assert lines[-4:] == [
+        ("- event 3, 1970-01-01T00:00:03Z: Bob told Ann that event 2 is retracted (Bob said refund "
+         "is 'paid'). Seen by Ann and Bob."),
+        ("  Now Ann and Bob believe 'open' (before: 'paid'), and think the same of each other."),
+        ("- event 4, 1970-01-01T00:00:04Z: Bob told Ann that event 1 is retracted (Bob said refund "
+         "is 'open'). Seen by Ann and Bob."),
+        ("  Now Ann and Bob no longer know (before: 'open'), and think the same of each other."),
+    ]
+
+
+def test_after_a_void_nothing_is_told_that_never_happened(memory: Memory) -> None:
+    memory.set("refund", "open", audience=["Ann"])
+    memory.set("refund", "paid", audience=["Ann"])
+    memory.void(2)
+    changes = what_changed(memory.database, memory.scenario, "Ann")
+    assert [(c.before, c.held.value) for c in changes] == [(None, "open")]
+    memory.set("address", "old", audience=["Ann"], happened_at=1)  # recorded late
+    changes = what_changed(memory.database, memory.scenario, "Ann", Since(step=1))
+    assert [(c.held.entity, c.held.value) for c in changes] == [("address", "old")]
