@@ -15,6 +15,7 @@ from .events import SPEAKING, EventKind, LoggedEvent
 from .minds import EVER
 from .names import world_key
 from .seen import SeenEvent
+from .wording import Had
 from .world import Order, Room, World, advance
 
 Why = Literal["absent", "noticed", "readable", "unread", "away", "distracted"]
@@ -106,21 +107,20 @@ class Attention:
         row = self._about.get(number)
         return [] if row is None else list(row["readers"])
 
-    def otherwise(self, agent: str) -> list[int]:
-        """The events that an agent has though it did not witness them: it read, or was passed, them.
+    def otherwise(self, agent: str) -> dict[int, Had]:
+        """The events that an agent has though it did not witness them, and how: read, or passed on.
 
         With what was read in the place of an earlier version goes that one.
         """
-        found: set[int] = set()
+        found: dict[int, Had] = {}
         for row in self._about.values():
-            target = row["target"]
             if agent in row["readers"]:
-                found |= self._versions(target, (row["at"], row["seq"]))
-            elif agent in row["heard"] and row["kind"] == "forward":
-                found |= {target, *self._passed_on(target)}
-        for number in list(found):
-            found |= set(self._passed_on(number))
-        return sorted(found)
+                for number in sorted(self._versions(row["target"], (row["at"], row["seq"]))):
+                    found[number] = "has read"
+                    found |= dict.fromkeys(self._passed_on(number), "was passed") | found
+            elif agent in row["heard"]:
+                found = dict.fromkeys(self._passed_on(row["seq"]), "was passed") | found
+        return found
 
     def whys(self, asked: Iterable[tuple[str, SeenEvent]]) -> list[Why]:
         """Of each agent and event that it did not take in: why not."""

@@ -6,7 +6,7 @@ message was the same. Each becomes a clause of the supervisor's `explain`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from .attention import Attention
@@ -102,7 +102,7 @@ class Told:
             *self._unseen(askew),
             *self._retracted(),
             *self._missed(missed),
-            *self._spoke(spoke),
+            *self._spoke(spoke, {events[0].number for events in missed.values() if events}),
         )
 
     def _did_not_attend(self) -> list[str]:
@@ -150,27 +150,33 @@ class Told:
             for (agent, event), why in zip(asked, self.attention.whys(asked), strict=True)
         ]
 
-    def _had(self, agent: str, event: SeenEvent) -> Had:
+    def _had(self, agent: str, event: SeenEvent) -> Had | None:
         """Of an edit: how an agent has what was edited, if it has."""
         if event.kind != "edit" or event.of is None:
             return None
         if agent in event.of.witnesses:
             return "took in"
-        return "has read" if event.target in self.attention.otherwise(agent) else None
+        return self.attention.otherwise(agent).get(event.of.number)
 
-    def _spoke(self, spoke: Sequence[SeenEvent]) -> list[str]:
-        """Who of those it is about has talked since: together, or as the first of them noticed."""
+    def _spoke(self, spoke: Sequence[SeenEvent], told: Collection[int]) -> list[str]:
+        """Who of those it is about has talked since: together, or as the first of them noticed.
+
+        The newest of each, but what was ``told`` already.
+        """
         mind, about = self.chain[0], set(self.chain[1:])
         partners = about or ({*self.held.witnesses} - {mind} if self.held is not None else set())
-        found = []
-        for event in spoke:
+        found: dict[bool, str] = {}
+        for event in spoke:  # newest first
+            together = mind in event.witnesses
             talked = [name for name in event.witnesses if name not in event.hidden]
-            if mind not in event.witnesses and not partners.isdisjoint(talked):
-                found.append(
-                    f"since then {mind} saw {some(talked)} talk (event {event.number})"
-                )
-            elif about and about <= set(talked):
-                found.append(
-                    f"since then {some(list(dict.fromkeys(self.chain)))} spoke (event {event.number})"
-                )
-        return found[:1]
+            if event.number in told:
+                continue
+            if not together and not partners.isdisjoint(talked):
+                clause = f"since then {mind} saw {some(talked)} talk (event {event.number})"
+            elif together and about and about <= set(talked):
+                who = some(list(dict.fromkeys(self.chain)))
+                clause = f"since then {who} spoke (event {event.number})"
+            else:
+                continue
+            found.setdefault(together, clause)
+        return list(found.values())

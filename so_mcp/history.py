@@ -123,7 +123,7 @@ def missed(
     """What an agent did not take in, nor has otherwise, of what holds a value or words; and why."""
     [rows] = database.read_all([attention_call(scenario, as_of)])
     attention = Attention(rows)
-    call = _timeline(scenario, entity, agent, since, as_of, limit, attention.otherwise(agent))
+    call = _timeline(scenario, entity, agent, since, as_of, limit, list(attention.otherwise(agent)))
     own, rows = ask_all_with(database, scenario, [(agent,)], entity, as_of, call)
     believed = {name: held.value for (_, name), held in own.items()}
     events = with_targets(database, scenario, [seen_event(row) for row in rows])

@@ -166,7 +166,7 @@ class Questions:
         since = explaining.since(held, event)
         agents = list(dict.fromkeys(names))
         asked = [
-            [entity, a, None, *since, None, False, attention.otherwise(a)] for a in agents
+            [entity, a, None, *since, None, False, list(attention.otherwise(a))] for a in agents
         ]
         missed, beside = self._missed(asked, upto, explaining.calls(
             self._scenario, names[0], entity, since, upto
@@ -346,8 +346,7 @@ class Questions:
         for row in answers[0] if asked else ():
             found[row["question"]].append(next(events))
         others = [[next(events) for _ in answer] for answer in answers[len(asked):]]
-        # What made it so explains best; hearsay of it comes after, newest first.
-        return [sorted(part, key=lambda e: e.speaks_as not in SETTING) for part in found], others
+        return [sorted(part, key=_rank) for part in found], others
 
     def _with_missed(
         self, wrong: list[tuple[FalseBelief, Held | None]], as_of: int | None
@@ -362,7 +361,7 @@ class Questions:
             mind, *rest = belief.chain
             questions.append([
                 belief.entity, mind, rest[0] if rest else None, *explaining.since(held, event),
-                belief.actual, len(rest) > 1, attention.otherwise(mind),
+                belief.actual, len(rest) > 1, list(attention.otherwise(mind)),
             ])
         missed, _ = self._missed(questions, as_of)
         return [
@@ -374,6 +373,13 @@ class Questions:
             )
             for (belief, held), event, events in zip(wrong, sources, missed, strict=True)
         ]
+
+
+def _rank(event: SeenEvent) -> int:
+    """What made it so explains best; its edit, that somebody read it, hearsay of it come after."""
+    if event.speaks_as in SETTING:
+        return 0 if event.edits is None else 1
+    return 2 if event.kind == "read" else 3
 
 
 def _chains(minds: Sequence[str], everyone: Sequence[str], depth: int) -> list[tuple[str, ...]]:

@@ -111,6 +111,9 @@ def _reach(event: LoggedEvent, world: World, changes: Changes) -> Reach:
     else:
         for room in _rooms(event, world, changes):
             reached.update(world.in_room(room))
+    if not event.hidden and not event.distracted:  # as nearly always
+        everybody = tuple(sorted(reached))
+        return Reach(everybody, everybody)
     hidden = set(event.hidden)
     inattentive = set(event.distracted).difference(event.actors)
     truly = (reached - inattentive) | hidden

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .seen import SeenEvent
     from .testimony import Trail
 
-Had = Literal["took in", "has read"] | None
+Had = Literal["took in", "has read", "was passed"]
 
 
 def clock(at: int) -> str:
@@ -150,7 +150,8 @@ def _hearers(event: SeenEvent) -> str:
     if event.everyone:
         return "everyone"
     named = event.audience or set(event.witnesses) - set(event.hidden)
-    return some(sorted(name for name in named if name != event.actor)) if named else ""
+    hearers = sorted(name for name in named if name != event.actor)
+    return some(hearers) if hearers else ""
 
 
 def _moved(event: SeenEvent) -> str:
@@ -213,7 +214,7 @@ def attended(event: SeenEvent) -> str:
     return f" ({'; '.join(clauses)})" if clauses else ""
 
 
-def not_taken_in(agent: str, event: SeenEvent, why: Why, *, had: Had = None) -> str:
+def not_taken_in(agent: str, event: SeenEvent, why: Why, *, had: Had | None = None) -> str:
     """That somebody did not take an event in, why not, and what it was, as a clause.
 
     ``had``: of an edit, how it took in what was edited.

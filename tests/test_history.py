@@ -143,6 +143,13 @@ SEEN: dict[str, Any] = {
     "number": 1, "at": 0, "actor": "Ann", "room": "hall", "entity": "lamp", "value": "lit",
     "text": None, "about": None, "witnesses": ("Ann", "Bob", "Cyd"),
 }
+SAID = SeenEvent(**SEEN, kind="say")
+ABOUT: dict[str, Any] = {"target": 1, "of": SAID}
+READ = ABOUT | {"kind": "read", "actor": None, "agents": ("Bob",), "room": None, "value": None}
+EDITED = ABOUT | {"kind": "edit", "number": 2, "value": "off", "edits": "say"}
+EDIT = SeenEvent(**SEEN | EDITED)
+RETRACT = ABOUT | {"kind": "retract", "value": None}
+FORWARD = ABOUT | {"kind": "forward", "actor": "Bob", "room": None, "audience": ("Dee",)}
 
 
 @pytest.mark.parametrize(
@@ -165,17 +172,65 @@ SEEN: dict[str, Any] = {
         ({"kind": "announce", "everyone": True, "room": None}, "Ann announced that lamp is 'lit'"),
         ({"kind": "tell"}, "Ann told Bob and Cyd in hall that lamp is 'lit'"),
         ({"kind": "tell", "room": None, "everyone": True}, "Ann told everyone that lamp is 'lit'"),
-        ({"kind": "tell", "witnesses": ("Ann",)}, "Ann told nobody in hall that lamp is 'lit'"),
+        ({"kind": "tell", "witnesses": ("Ann",)}, "Ann said in hall that lamp is 'lit'"),
+        ({"kind": "tell", "audience": ("@crew", "Bob"), "room": None},
+         "Ann told @crew and Bob that lamp is 'lit'"),
+        ({"kind": "tell", "witnesses": ("Ann", "Bob", "Eve"), "hidden": ("Eve",)},
+         "Ann told Bob in hall that lamp is 'lit'"),
         ({"kind": "tell", "witnesses": ("Ann", *"abcdefghi")},
          "Ann told a, b, c, d, e, f, g and 2 others in hall that lamp is 'lit'"),
         ({"kind": "tell", "value": "x" * 20_000, "witnesses": ("Ann", "Bob")},
          f"Ann told Bob in hall that lamp is '{'x' * 79}…'"),
         ({"kind": "report", "about": "Dee", "room": None},
          "Ann told Bob and Cyd that Dee believes lamp is 'lit'"),
+        ({"kind": "enter", "agents": ("Ann",), "room": "@crew"}, "Ann joined @crew"),
+        ({"kind": "away", "agents": ("Ann", "@crew")}, "Ann and @crew stepped away from hall"),
+        ({"kind": "away", "agents": ("Ann",), "room": None}, "Ann stepped away"),
+        ({"kind": "back", "agents": ("Ann",)}, "Ann came back to hall"),
+        ({"kind": "back", "agents": ("Ann",), "room": None}, "Ann came back"),
+        (READ, "Bob read event 1 (Ann said lamp is 'lit' in hall)"),
+        (READ | {"receipt": True}, "Bob read event 1 (Ann said lamp is 'lit' in hall), with a receipt"),
+        (READ | {"room": "hall"},
+         "Bob read event 1 (Ann said lamp is 'lit' in hall) and acknowledged it in hall"),
+        (READ | {"audience": ("Ann",)},
+         "Bob read event 1 (Ann said lamp is 'lit' in hall) and acknowledged it to Ann"),
+        (READ | {"of": EDIT}, "Bob read event 1 as edited (event 2: lamp is now 'off')"),
+        ({"kind": "read", "actor": None, "agents": ("Bob",), "room": None, "target": 1},
+         "Bob read event 1"),
+        (EDITED, "Ann edited event 1 in hall: lamp is now 'off'"),
+        (EDITED | {"room": None}, "Ann edited event 1: lamp is now 'off'"),
+        (EDITED | {"room": None, "audience": ("Bob",)}, "Ann edited event 1 for Bob: lamp is now 'off'"),
+        (EDITED | {"value": "lit", "text": "Lit, I think."},
+         'Ann edited event 1 in hall: it says now "Lit, I think."'),
+        (EDITED | {"about": "Dee"}, "Ann edited event 1 in hall: Dee believes lamp is now 'off'"),
+        (EDITED | {"entity": None, "value": None, "text": "Bye."},
+         'Ann edited event 1 in hall: it says now "Bye."'),
+        (RETRACT, "Ann retracted event 1 in hall (Ann said lamp is 'lit' in hall)"),
+        (RETRACT | {"room": None, "audience": ("Bob", "Cyd")},
+         "Ann told Bob and Cyd that event 1 is retracted (Ann said lamp is 'lit' in hall)"),
+        (RETRACT | {"room": None, "everyone": True},
+         "Ann told everyone that event 1 is retracted (Ann said lamp is 'lit' in hall)"),
+        (FORWARD, "Bob passed event 1 on to Dee (Ann said lamp is 'lit' in hall)"),
+        (FORWARD | {"audience": (), "room": "yard"},
+         "Bob passed event 1 on in yard (Ann said lamp is 'lit' in hall)"),
+        (FORWARD | {"audience": (), "everyone": True},
+         "Bob passed event 1 on to everyone (Ann said lamp is 'lit' in hall)"),
     ],
 )
 def test_every_kind_of_event_reads_as_a_clause(fields: dict[str, Any], clause: str) -> None:
     assert happened(SeenEvent(**SEEN | fields)) == clause
+
+
+def test_a_timeline_says_who_did_not_take_it_in_who_did_unseen_and_who_noticed(
+    memory: Memory,
+) -> None:
+    memory.record([{"kind": "say", "speaker": "Ann", "entity": "lamp", "value": "lit",
+                    "audience": ["Bob", "Cyd"], "distracted": ["Bob"], "hidden": ["Eve"],
+                    "noticed": ["Dee"], "happened_at": 1_000}])
+    assert history.timeline(memory).text() == (
+        "- event 1, 1970-01-01T00:00:01Z: Ann said lamp is 'lit' (Bob did not take it in; Eve unseen; "
+        "Dee saw them talk). Seen by Ann, Cyd and Eve."
+    )
 
 
 # What was missed ---------------------------------------------------------------------------------
@@ -555,7 +610,8 @@ def test_what_was_retracted_is_told_as_a_change_to_what_is_left(memory: Memory) 
             "same of Bob (step 1 was retracted)."
         )
         memory.tell("Cyd", "Ann", "lunch", "noon", happened_at=5_000)
-        assert [c.held.entity for c in view.what_changed(view.step() - 1)] == ["lunch", "lunch"]
+        # A retraction has no step in a mind: it is told until something newer has one.
+        assert [c.held.entity for c in view.what_changed(2)] == ["refund"] * 4 + ["lunch"] * 2
         assert view.what_changed(view.step()) == []
     lines = history.replay(memory, "refund").text().splitlines()
     assert lines[-4:] == [

@@ -16,6 +16,7 @@ from test_properties import answers, chains, contents, expected, raw
 
 from so_mcp import Memory
 from so_mcp.errors import ConflictError, InvalidEventError, InvalidInputError
+from so_mcp.tools import supervisor
 
 NewMemory = Callable[..., Memory]
 
@@ -284,3 +285,21 @@ def test_a_write_that_changes_the_past_costs_few_round_trips(memory: Memory) -> 
     assert len(trips) == 3  # the watch, the log, the commit
     writes = [command for command in trips[-1] if command[0] == "GRAPH.QUERY"]
     assert len(writes) < 12
+
+
+def test_what_recording_did_is_said_so_that_it_can_be_taken_back(memory: Memory) -> None:
+    def said(*events: dict[str, Any]) -> str:
+        return supervisor.record(memory, list(events)).text()
+
+    said(*STORY)
+    assert said({"kind": "say", "speaker": "Bob", "entity": "ball", "value": "grey",
+                 "audience": ["Ann"], "happened_at": 15}) == (
+        "Event 5 recorded, seen by Ann and Bob. Others had happened after it: what came of them was "
+        "worked out again."
+    )
+    assert said({"kind": "void", "event": 5}) == (
+        "Event 6 recorded: event 5 never happened. To take that back, void event 6."
+    )
+    assert said({"kind": "edit", "speaker": "Ann", "event": 4, "value": "pink"}) == (
+        "Event 7 recorded, seen by Ann."
+    )

@@ -376,7 +376,7 @@ class RecordAnswer(Answer):
             events=[
                 RecordedEvent(number=r.event.seq, at=clock(r.event.at),
                               witnesses=list(r.witnesses), again=r.again, late=r.late,
-                              voids=r.event.target)
+                              voids=r.event.target if r.event.kind == "void" else None)
                 for r in record.events
             ],
             new_agents=record.agents,

@@ -53,10 +53,11 @@ def questions(
     for depth, number in ASKED.items():
         for _ in range(number):
             when, unknown = dice.weighted(WHEN), dice.chance(UNKNOWN)
-            drawn = [
+            asked = {question.asked for question in found}
+            new = [
                 answered(model, question) for question in _drawn(dice, desk, depth, when, points)
+                if question.asked not in asked
             ]
-            new = [question for question in drawn if question not in found]
             fitting = [question for question in new if (question.answer is None) is unknown] or new
             how = dice.weighted(CHOSEN)
             if how == "hanging" and when in ("now", "as_of"):

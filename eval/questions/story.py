@@ -12,7 +12,7 @@ from eval.hitom import ROOT, DataError
 FILE = ROOT / "data/questions/to_depth_6.jsonl"
 SEED = 2026
 STORIES = 100
-SHA256 = "fe201def572f616a03764c8ab4e8bf7246522d2a2a636c15c98e622277b52000"
+SHA256 = "0c483e115a0f72b957593b448417d846b6fd3855a4998a61ea6ff766e81176cd"
 MAKE = f"python -m eval questions --make {SEED} --stories {STORIES} --to {FILE.relative_to(ROOT)}"
 
 Event = dict[str, Any]
@@ -39,6 +39,11 @@ class Question:
     def depth(self) -> int:
         """How many minds it goes through."""
         return len(self.chain)
+
+    @property
+    def asked(self) -> tuple[tuple[str, ...], str, int | None, int | None]:
+        """What tells it from the others of its story."""
+        return self.chain, self.entity, self.as_of, self.as_recorded
 
     def as_json(self) -> dict[str, Any]:
         """It as it is in the file: what is not asked is left out, an unknown answer is null."""
