@@ -12,6 +12,7 @@ COMMANDS = {
     "hitom": ("eval.hitom", "score the memory on Hi-ToM: 1,200 questions of order 0 to 4"),
     "speed": ("eval.speed", "measure events and nested reads as ratios to floors"),
     "tools": ("eval.tools", "measure each tool through stdio beside the same call in Python"),
+    "wire": ("eval.wire", "measure starts, reads and writes through stdio and HTTP, and 50 writers"),
     "faults": ("eval.faults", "kill every process, feed bad input, attack a login: nothing may give"),
     "tom": ("eval.tom", "score the memory on six more data sets on belief, if they are here"),
     "questions": ("eval.questions", "score the memory on 2,000 questions to depth 6, made here"),

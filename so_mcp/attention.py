@@ -114,12 +114,12 @@ class Attention:
         """
         found: dict[int, Had] = {}
         for row in self._about.values():
+            passed = {row["seq"]} if agent in row["heard"] else set()
             if agent in row["readers"]:
-                for number in sorted(self._versions(row["target"], (row["at"], row["seq"]))):
-                    found[number] = "has read"
-                    found |= dict.fromkeys(self._passed_on(number), "was passed") | found
-            elif agent in row["heard"]:
-                found = dict.fromkeys(self._passed_on(row["seq"]), "was passed") | found
+                passed = self._versions(row["target"], (row["at"], row["seq"]))
+                found.update((number, "has read") for number in passed)
+            for number in (earlier for one in passed for earlier in self._passed_on(one)):
+                found.setdefault(number, "was passed")
         return found
 
     def whys(self, asked: Iterable[tuple[str, SeenEvent]]) -> list[Why]:

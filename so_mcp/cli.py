@@ -7,12 +7,17 @@ import io
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any
 
-from . import __version__, access_commands, keeping_commands, store_commands
+from . import (
+    __version__,
+    access_commands,
+    capture_commands,
+    keeping_commands,
+    serve_commands,
+    store_commands,
+)
 from .config import Config, from_environment
 from .errors import SecondOrderError, message_of
 from .memory import Memory, supervising
@@ -22,6 +27,8 @@ from .names import normal_name
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; errors that are raised on purpose become one line and exit code 1."""
     options = _parser().parse_args(arguments)
+    if "never_fails" in options:  # a hook: whatever is wrong with us, its host goes on
+        return int(options.never_fails(options))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # names are of any script, whatever the locale
     try:
@@ -51,12 +58,14 @@ def _parser() -> argparse.ArgumentParser:
         "on stdio, as supervisor, or with SO_AGENT as that agent.",
     )
     parser.add_argument("--version", action="version", version=f"so-mcp {__version__}")
-    parser.set_defaults(run=_serve)
+    parser.set_defaults(run=serve_commands.serve_stdio)
     commands = parser.add_subparsers(metavar="command")
+    serve_commands.add_commands(commands)
     _add_tools(commands)
     access_commands.add_commands(commands)
     store_commands.add_commands(commands)
     keeping_commands.add_commands(commands)
+    capture_commands.add_commands(commands)
     demo = commands.add_parser("demo", help="play the support story and print who believes what")
     demo.set_defaults(run=_demo)
     return parser
@@ -100,30 +109,6 @@ def _call(options: argparse.Namespace, config: Config) -> int:
     if options.scenario:
         config = config.asking(normal_name(options.scenario, "scenario"))
     return call(options, config)
-
-
-def _serve(_: argparse.Namespace, config: Config) -> int:
-    from .calls import source_of  # noqa: PLC0415 - the tools take a moment to import
-    from .server import build_server  # noqa: PLC0415 - most of a second to import
-    from .stdio import run  # noqa: PLC0415
-
-    source = source_of(config)
-
-    def end(number: int) -> None:
-        # Reading stdin cannot be interrupted, so the process ends here; what is being recorded
-        # is one transaction of the database and is there whole or not at all.
-        source.database.close(for_good=True)
-        os._exit(128 + number)
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        # In a thread: this one may be just what closing has to wait for.
-        threading.Thread(target=end, args=(number,)).start()
-
-    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-        if hasattr(signal, name):  # Windows has no SIGHUP
-            signal.signal(getattr(signal, name), leave)
-    run(build_server(source))
-    return 0
 
 
 def _memory(options: argparse.Namespace, config: Config) -> Memory:

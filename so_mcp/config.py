@@ -6,6 +6,7 @@
 | ``SO_AGENT`` | be this agent: read its own mind, nothing else | unset: supervisor |
 | ``SO_SCENARIOS`` | with ``SO_AGENT``: several scenarios, a JSON list, the default first | unset: one |
 | ``SO_ACL_SECRET`` | agents' passwords on a server follow from it (see `grants`) | unset: random |
+| ``SO_HTTP_TOKEN`` | what clients of ``so-mcp serve --http`` must present | unset: see `listening` |
 | ``FALKORDB_LITE_PATH`` | folder of the embedded database | the platform's data folder |
 | ``FALKORDB_HOST`` | use a server instead of the embedded database | unset |
 | ``FALKORDB_PORT`` | its port | 6379 |
@@ -99,6 +100,12 @@ def acl_secret(environ: Mapping[str, str] | None = None) -> str | None:
             "Make one: python3 -c 'import secrets; print(secrets.token_hex(32))'"
         )
     return secret
+
+
+def http_token(environ: Mapping[str, str] | None = None) -> str | None:
+    """The bearer token of the environment, unchecked (see `listening`); None: unset."""
+    env = os.environ if environ is None else environ
+    return env.get("SO_HTTP_TOKEN") or None
 
 
 def _scenarios(env: Mapping[str, str], agent: str | None) -> list[str]:

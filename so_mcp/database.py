@@ -98,10 +98,7 @@ class Database:
             self._close()
 
     def command(self, *parts: str | int) -> Any:
-        """One plain command, such as ACL SETUSER.
-
-        One that changes nothing is sent once more if the connection had been lost.
-        """
+        """One plain command; if it changes nothing, once more if the connection had been lost."""
         command = tuple(str(part) for part in parts)
         harmless = command[0] in _CHANGES_NOTHING or command[:2] in _CHANGES_NOTHING
         return (self._ask if harmless else self._send_anew)([command])[0]
@@ -327,7 +324,6 @@ class Transaction:
                     f"{call.query} failed inside a transaction ({failed}); the mind "
                     f"{call.graph} may lack what the log holds. Run: so-mcp verify"
                 )
-
 
 
 def supervisor_database(store: EmbeddedStore | ServerAddress) -> Database:

@@ -270,30 +270,25 @@ class EmbeddedStore:
         server, module = _binaries()
         data = self.path / "data"
         socket_path = Path(self.socket_path)
+        configuration, settings = self.path / "redis.conf", self._configuration(module, data)
         try:
             data.mkdir(mode=0o700, exist_ok=True)
             if socket_path.parent != self.path:
                 private_folder(socket_path.parent)
             socket_path.unlink(missing_ok=True)  # of a server that was killed, or of a stranger
+            as_before = configuration.exists() and configuration.read_bytes() == settings.encode()
         except OSError as error:
             raise unusable(Path(error.filename or data), "prepared", error) from error
-        configuration = self.path / "redis.conf"
-        settings = self._configuration(module, data)
-        if not configuration.exists() or configuration.read_text("utf-8") != settings:
+        if not as_before:  # on a full disk it could not be written
             write_private(configuration, settings)
-        if is_full(self.path):  # its log may not say what is wrong with the file
+        if is_full(self.path):  # and its log may not say what is wrong with the file
             mend(data)
         try:
             subprocess.run(  # noqa: S603 - our own binary and file
                 [server, str(configuration)],
                 check=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                cwd=data,
-                env={"PATH": os.defpath},
-                umask=0o077,
-                pass_fds=(lock,),
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                cwd=data, env={"PATH": os.defpath}, umask=0o077, pass_fds=(lock,),
             )
         except (OSError, subprocess.CalledProcessError) as error:
             if getattr(error, "returncode", 0) == -signal.SIGKILL:

@@ -309,8 +309,12 @@ def _as_read(routed: Routed, reader: str, seq: int) -> list[Belief]:
     for belief in routed.outside:
         if reader in routed.doubters and belief.scope.about != reader:
             continue
-        # Those who took part do not know of it, and so not what it makes of what they think.
-        members = tuple(m for m in belief.scope.members if m not in (ANYBODY, reader))
+        # Those who took part do not know of it, and so not what it makes of what they think. (Who
+        # first heard what was passed on is another circle: it stands as it was.)
+        took_part = belief is routed.outside[-1]
+        members = tuple(
+            m for m in belief.scope.members if m != ANYBODY and not (took_part and m == reader)
+        )
         found.append(belief._replace(
             mind=reader, scope=belief.scope._replace(members=members), via="read",
             of=belief.of or seq,

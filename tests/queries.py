@@ -180,7 +180,7 @@ STARTS: dict[str, list[str]] = {
     "world/log_truth": ["index Agent", "index Entity"],
     "world/events": ["index Event"],
     "world/events_by_id": ["index Event"],
-    "world/transcript": ["index Agent"],
+    "world/transcript": ["index Agent", "index Event"],
     "world/truths_as_of": ["index Event", "index Event"],
     "world/timeline": ["index Event", "index Agent"],
     "world/entrances": ["index Event", "index Entity"],

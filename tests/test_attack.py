@@ -145,10 +145,10 @@ def test_the_attack_finds_a_tool_that_asks_more_where_something_is_hidden(
 
     def again(view: AgentView, person: str, *_: object) -> None:
         if person in story.agents():
-            for _ in range(5):
+            for _ in range(30):
                 view.step()
 
-    leaky("explain", lambda view, _, person=None: again(view, person))
+    leaky("explained", lambda view, _, person=None: again(view, person))
     found = attack(story, "Shipping", calls=200)
     assert {what.partition(",")[0] for what in found.findings} == {"tool explain"}
     assert found.ratio is not None

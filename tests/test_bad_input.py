@@ -170,6 +170,21 @@ def test_a_chain_has_at_most_a_thousand_agents(support: Memory) -> None:
     assert support.held(["Maya", "Billing"] * 500, "order_4411") is not None
 
 
+def test_an_event_names_at_most_a_thousand_in_one_list_and_a_room_holds_more(
+    memory: Memory,
+) -> None:
+    many = [f"A{number}" for number in range(1_001)]
+    with pytest.raises(InvalidEventError) as caught:
+        memory.set("e", "v", audience=many)
+    for part in ("events[0].audience: expected at most 1000 names", "record it in several events",
+                 "enter a room", "got 1001", "Nothing was recorded"):
+        assert part in str(caught.value)
+    memory.join(many[:1_000], "hall")
+    memory.join(many[1_000:], "hall")
+    memory.say("A0", "e", "v", room="hall")
+    assert memory.believes(["A1000", "A999", "A1"], "e") == "v"
+
+
 def test_a_call_takes_at_most_ten_thousand_events(memory: Memory) -> None:
     for tool in (record, what_if):
         with pytest.raises(InvalidEventError, match="events: expected at most 10000 in one call, got"):

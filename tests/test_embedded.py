@@ -111,6 +111,32 @@ def test_a_store_that_takes_a_while_to_load_is_waited_for(store_path: Path) -> N
             assert memory.believes(["Ann", "Bob"], "e") == "2499"
 
 
+def test_a_database_that_says_much_while_it_starts_is_not_waited_for_any_longer(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has some lines to say of each mind; of all that, the end is looked at."""
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+    log = store_path / "server.log"
+    monkeypatch.setattr(server_process, "_END_OF_LOG", 200)
+    monkeypatch.setattr(server_process, "_LONG_LOG", log.stat().st_size - 1)
+    monkeypatch.setattr("so_mcp.embedded._START_SECONDS", 10.0)
+    begun = time.monotonic()
+    with Memory(path=store_path) as memory:
+        assert memory.believes("Ann", "e") == "v"
+    assert time.monotonic() - begun < 10
+    assert log.read_text().count("Configuration loaded") == 1  # a long one was begun anew
+
+
+def test_a_slow_answer_is_waited_for_longer_than_the_client_library_would(
+    store_path: Path,
+) -> None:
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", by="Ann")
+        pool = memory.database._connected_client().connection_pool
+        assert pool.connection_kwargs["socket_timeout"] == 120
+
+
 @pytest.mark.parametrize("name", ["größe ü", 'a "quoted" one', "李雷"])
 def test_a_store_may_lie_in_a_folder_of_any_name(store_path: Path, name: str) -> None:
     with Memory(path=store_path.parent / name) as memory:

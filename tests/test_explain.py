@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise, permutations
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -412,3 +413,167 @@ def test_an_explanation_to_an_agent_is_one_round_trip_to_its_own_mind(
     for command in commands:
         assert command[0] == "GRAPH.RO_QUERY"
         assert command[1].endswith(":mind:Billing")
+
+
+# Attention ---------------------------------------------------------------------------------------
+
+NINE = 1_772_442_000_000  # 2026-03-02T09:00:00Z
+DESK: list[dict[str, Any]] = [
+    {"kind": "enter", "agents": ["Maya", "Billing"], "room": "chat"},
+    {"kind": "say", "speaker": "Maya", "entity": "refund", "value": "requested", "room": "chat"},
+    {"kind": "say", "speaker": "Billing", "entity": "refund", "value": "approved", "room": "chat",
+     "distracted": ["Maya"], "hidden": ["Eve"]},
+    {"kind": "say", "speaker": "Maya", "room": "chat", "text": "Hello?"},
+    {"kind": "tell", "speaker": "Finance", "listeners": ["Maya"], "entity": "voucher",
+     "value": "20 euro", "noticed": ["Billing"]},
+    {"kind": "enter", "agents": ["Finance", "Shipping", "Billing"], "room": "board",
+     "reads": "later"},
+    {"kind": "say", "speaker": "Finance", "entity": "budget", "value": "tight", "room": "board"},
+    {"kind": "read", "agents": ["Shipping"], "event": 7},
+    {"kind": "forward", "speaker": "Shipping", "event": 7, "listeners": ["Stock"]},
+    {"kind": "edit", "speaker": "Finance", "event": 7, "value": "ample"},
+    {"kind": "say", "speaker": "Finance", "entity": "lamps", "value": "sold out",
+     "audience": ["Stock", "Shipping"]},
+    {"kind": "retract", "speaker": "Finance", "event": 11, "audience": ["Stock"]},
+    {"kind": "read", "agents": ["Gus"], "event": 7},
+]
+DESK = [event | {"happened_at": NINE + 60_000 * n} for n, event in enumerate(DESK, 1)]
+
+
+@pytest.fixture
+def desk(memory: Memory) -> Memory:
+    """A desk where each way not to take something in occurs once."""
+    memory.record(DESK)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("chain", "entity", "sentence"),
+    [
+        (["Billing", "Maya"], "refund",
+         ("Billing thinks Maya believes refund is 'approved' (event 3, Billing said refund is "
+          "'approved' in chat, witnessed by Billing and Eve); Maya was there but did not take event "
+          "3 in; since then Billing saw Finance and Maya talk (event 5); since then Billing and Maya "
+          "spoke (event 4).")),
+        (["Maya"], "refund",
+         ("Maya believes refund is 'requested' (event 2, Maya said refund is 'requested' in chat, "
+          "witnessed by Billing and Maya); Maya was there but did not take event 3 in: Billing said "
+          "refund is 'approved' in chat.")),
+        (["Billing", "Eve"], "refund",
+         ("Billing thinks Eve does not know refund (no event that reached it says so); Eve took event "
+          "3 in unseen: Billing said refund is 'approved' in chat; Eve missed event 2: Maya said "
+          "refund is 'requested' in chat.")),
+        (["Billing", "Maya"], "voucher",
+         ("Billing thinks Maya does not know voucher (no event that reached it says so); Billing saw "
+          "them talk at event 5 and heard nothing: Finance told Maya that voucher is '20 euro'; since "
+          "then Billing and Maya spoke (event 4).")),
+        (["Billing"], "budget",
+         ("Billing does not know budget (no event that reached it says so); Billing has not read "
+          "event 7, which was delivered: Finance said budget is 'tight' in board.")),
+        (["Shipping"], "budget",
+         ("Shipping believes budget is 'tight' (event 8, Shipping read event 7 (Finance said budget "
+          "is 'tight' in board), witnessed by Shipping); Shipping has read the original of event 7, "
+          "not the edit (event 10: budget is now 'ample').")),
+        (["Finance", "Shipping"], "budget",
+         ("Finance thinks Shipping does not know budget (no event that reached it says so); Finance "
+          "missed event 8: Shipping read event 7 (Finance said budget is 'tight' in board); Shipping "
+          "has read the original of event 7, not the edit (event 10: budget is now 'ample').")),
+        (["Stock"], "budget",
+         ("Stock believes budget is 'tight' (event 9, Shipping passed event 7 on to Stock (Finance "
+          "said budget is 'tight' in board), witnessed by Shipping and Stock); Stock was passed the "
+          "original of event 7, not the edit (event 10: budget is now 'ample').")),
+        (["Gus"], "budget",
+         ("Gus believes budget is 'ample' (event 13, Gus read event 7 as edited (event 10: budget is "
+          "now 'ample'), witnessed by Gus).")),
+        (["Stock"], "lamps",
+         ("Stock does not know lamps (what said so was retracted); event 12 reached Finance and "
+          "Stock: Finance told Stock that event 11 is retracted (Finance said lamps is 'sold out').")),
+        (["Shipping"], "lamps",
+         ("Shipping believes lamps is 'sold out' (event 11, Finance said lamps is 'sold out', "
+          "witnessed by Finance, Shipping and Stock); Shipping missed event 12: Finance told Stock "
+          "that event 11 is retracted (Finance said lamps is 'sold out').")),
+    ],
+)
+def test_who_did_not_take_it_in_is_explained_with_why(
+    desk: Memory, chain: list[str], entity: str, sentence: str
+) -> None:
+    assert supervisor.explain(desk, chain, entity).text() == sentence
+
+
+def test_that_one_thinks_another_took_it_in_is_found_wrong_at_depth_2(desk: Memory) -> None:
+    assert supervisor.false_beliefs(desk, 2, "refund").text() == (
+        "- Maya thinks Billing believes refund is 'requested', really 'approved'; missed: Billing "
+        "said refund is 'approved' in chat (Maya did not take it in; Eve unseen) (event 3)\n"
+        "- Billing thinks Maya believes refund is 'approved', really 'requested'; Maya was there but "
+        "did not take event 3 in\n"
+        "- Eve thinks Maya believes refund is 'approved', really 'requested'; Maya was there but did "
+        "not take event 3 in"
+    )
+    desk.record([{"kind": "read", "agents": ["Maya"], "event": 3, "happened_at": NINE + 10**6}])
+    wrong = {found.chain: found for found in desk.false_beliefs(2, "refund", missing=True)}
+    assert ("Billing", "Maya") not in wrong
+    assert wrong["Maya", "Eve"].actual == "approved"  # that Eve listened, nobody knows
+    assert "was there" not in supervisor.explain(desk, ["Billing", "Maya"], "refund").text()
+
+
+def test_how_a_belief_came_is_said_where_it_was_read_or_passed_on(desk: Memory) -> None:
+    when = "2026-03-02T09:07:00Z"
+    assert supervisor.believes(desk, ["Shipping"], "budget").text() == (
+        f"Shipping believes budget is 'tight' (read by Shipping later, said by Finance, {when})."
+    )
+    assert supervisor.believes(desk, ["Shipping", "Finance"], "budget").text() == (
+        f"Shipping thinks Finance believes budget is 'tight' (read later, said by Finance, {when})."
+    )
+    passed_on = supervisor.believes(desk, ["Stock"], "budget")
+    assert passed_on.text() == (
+        f"Stock believes budget is 'tight' (passed on by Shipping, said by Finance, {when})."
+    )
+    assert (passed_on.how, passed_on.source, passed_on.through) == (
+        "forwarded", "Finance", "Shipping"
+    )
+
+
+@pytest.mark.parametrize(
+    ("agent", "entity", "person", "sentence"),
+    [
+        ("Billing", "refund", "Maya",
+         ("You think Maya believes refund is 'approved': you said so in chat, 2026-03-02T09:03:00Z. "
+          "Took part, as you saw it: you and Maya. Since then Finance and Maya spoke at "
+          "2026-03-02T09:05:00Z; you do not know about what.")),
+        ("Billing", "voucher", "Finance",
+         ("Nothing tells you what Finance believes about voucher. Finance and Maya spoke at "
+          "2026-03-02T09:05:00Z; you do not know about what.")),
+        ("Billing", "voucher", None, "You know nothing of voucher."),
+        ("Shipping", "budget", None,
+         ("You believe budget is 'tight': you read later that Finance said so in board, "
+          "2026-03-02T09:07:00Z. Took part, as you saw it: Finance.")),
+        ("Shipping", "budget", "Finance",
+         ("You think Finance believes budget is 'tight': Finance said so in board, which was read "
+          "later, 2026-03-02T09:07:00Z. Took part, as you saw it: Finance.")),
+        ("Shipping", "budget", "Stock",
+         ("You think Stock believes budget is 'tight': you passed on that Finance said so in board, "
+          "2026-03-02T09:07:00Z. Took part, as you saw it: Finance.")),
+        ("Stock", "budget", None,
+         ("You believe budget is 'tight': Shipping passed on that Finance said so in board, "
+          "2026-03-02T09:07:00Z. Took part, as you saw it: Finance.")),
+    ],
+)
+def test_an_agent_is_told_what_it_read_was_passed_and_saw(
+    desk: Memory, agent: str, entity: str, person: str | None, sentence: str
+) -> None:
+    desk.grant(agent)
+    with AgentView(agent, desk.scenario, desk.store) as view:
+        assert own_mind.explain(view, entity, person).text() == sentence
+
+
+def test_before_a_conversation_one_is_reminded_of_talks_one_only_saw(desk: Memory) -> None:
+    spoke = "- Finance and Maya spoke at 2026-03-02T09:05:00Z; you do not know about what."
+    assert desk.context_for("Billing", "Maya").splitlines() == [
+        "- You and Maya agree on: refund ('approved').", spoke,
+    ]
+    assert desk.context_for("Billing", "Finance").splitlines()[-1] == spoke
+    assert "spoke" not in desk.context_for("Billing", "Finance", NINE + 4 * 60_000)
+    assert "spoke" not in desk.context_for("Maya", "Finance")
+    desk.grant("Billing")
+    with AgentView("Billing", desk.scenario, desk.store) as view:
+        assert own_mind.context_for(view, "Maya").text().splitlines()[-1] == spoke

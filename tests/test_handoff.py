@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from logs import AGENTS, ENTITIES, logs, settings
+from logs import AGENTS, ENTITIES, attentive_logs, attentive_settings, logs, settings
 from test_memory import commands_of
 
 from so_mcp import AgentView, Memory, handoff, scenarios, tokens
@@ -246,13 +246,28 @@ def test_names_are_checked_before_anything_is_handed_over(support: Memory) -> No
 
 
 UNKNOWN = None
+on_the_real_engine = hypothesis_settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @given(log=logs(), chosen=settings, data=st.data())
-@hypothesis_settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@on_the_real_engine
 def test_it_is_what_the_model_of_belief_says_and_empty_after_it_was_recorded(
+    new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str], data: st.DataObject
+) -> None:
+    repairs_as_the_model_says(new_memory, log, chosen, data)
+
+
+@given(log=attentive_logs(), chosen=attentive_settings, data=st.data())
+@on_the_real_engine
+def test_so_it_is_whatever_was_hidden_read_edited_passed_on_or_retracted(
+    new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str], data: st.DataObject
+) -> None:
+    repairs_as_the_model_says(new_memory, log, chosen, data)
+
+
+def repairs_as_the_model_says(
     new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str], data: st.DataObject
 ) -> None:
     memory, reference = new_memory(**chosen), model.Model(**chosen)
@@ -294,6 +309,29 @@ def test_it_is_what_the_model_of_belief_says_and_empty_after_it_was_recorded(
     }
     assert set(given_.doubted) == {line for line, believed in lines.items() if not believed}
     assert memory.verify() == []
+
+
+def test_what_was_read_or_passed_on_is_handed_over_and_what_was_retracted_is_not(
+    memory: Memory,
+) -> None:
+    memory.record([
+        {"kind": "enter", "agents": ["Ann", "Cyd"], "room": "board", "reads": "later"},
+        {"kind": "say", "speaker": "Cyd", "room": "board", "entity": "e", "value": "1"},
+        {"kind": "say", "speaker": "Cyd", "audience": ["Dee"], "entity": "f", "value": "1",
+         "hidden": ["Ann"]},
+        {"kind": "say", "speaker": "Cyd", "audience": ["Ann", "Dee"], "entity": "g", "value": "1"},
+        {"kind": "read", "agents": ["Ann"], "event": 2},
+        {"kind": "retract", "speaker": "Cyd", "event": 4, "audience": ["Ann"]},
+        {"kind": "enter", "agents": ["Bob"], "room": "yard"},
+    ])
+    assert memory.handoff_delta("Ann", "Bob").text == "- e: 1\n- f: 1"
+    # That Dee still believes g is no news: Ann does not know what is so of it.
+    assert memory.handoff_delta("Ann", "Dee").text == "- e: 1"
+    memory.record([{"kind": "forward", "speaker": "Ann", "event": 2, "listeners": ["Bob"]}])
+    assert memory.handoff_delta("Ann", "Bob").text == "- f: 1"
+    assert [(fact.how, fact.source) for fact in memory.handoff_delta("Bob", "Dee").facts] == [
+        ("forwarded", "Cyd")
+    ]
 
 
 # What must not pass on -------------------------------------------------------------------------
@@ -463,6 +501,18 @@ def test_the_transcript_is_the_words_that_the_sender_witnessed_in_order_and_no_m
         found = memory.handoff_delta(agent, other)
         assert found.transcript_tokens == sum(map(tokens.count, words))
         assert found.tokens == tokens.count(found.text)
+
+
+def test_what_was_read_later_belongs_to_the_transcript_once(memory: Memory) -> None:
+    memory.record([
+        {"kind": "enter", "agents": ["Ann", "Bob", "Cyd"], "room": "board", "reads": "later"},
+        {"kind": "say", "speaker": "Bob", "room": "board", "text": "one two three"},
+        {"kind": "say", "speaker": "Ann", "audience": ["Cyd"], "text": "four"},
+    ])
+    assert memory.handoff_delta("Ann", "Cyd").transcript_tokens == 1
+    for _ in range(2):
+        memory.record([{"kind": "read", "agents": ["Ann"], "event": 2, "text": "five"}])
+    assert memory.handoff_delta("Ann", "Cyd").transcript_tokens == 1 + 3 + 2
 
 
 def test_the_tokenizer_is_the_one_that_is_pinned_and_named() -> None:

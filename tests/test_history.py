@@ -541,9 +541,11 @@ def test_nothing_that_did_not_reach_an_agent_shows_in_what_changed(
 
 # What was taken back -----------------------------------------------------------------------------
 
+often_enough = hypothesis_settings(on_the_real_engine, max_examples=120)  # few logs retract
+
 
 @given(log=attentive_logs(), chosen=attentive_settings)
-@on_the_real_engine
+@often_enough
 def test_all_that_changed_is_all_that_is_believed_whatever_was_read_edited_or_retracted(
     new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str]
 ) -> None:
@@ -560,7 +562,7 @@ def test_all_that_changed_is_all_that_is_believed_whatever_was_read_edited_or_re
 
 
 @given(log=attentive_logs(), chosen=attentive_settings, data=st.data())
-@on_the_real_engine
+@often_enough
 def test_what_changed_since_a_step_leads_from_what_was_believed_to_what_is(
     new_memory: NewMemory, log: list[dict[str, Any]], chosen: dict[str, str], data: st.DataObject
 ) -> None:

@@ -1,27 +1,25 @@
 """History: what happened, what somebody missed of it, and what it did to minds.
 
-The supervisor's tools over a `Memory`; an agent's own, `explain` and `what_changed`, are in `own_mind`.
+The supervisor's tools over a `Memory`; an agent's own, `explain` and `what_changed`, are in
+`own_mind`, and what they answer in `own_history`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, Field, Strict
 
 from so_mcp.attention import Why
-from so_mcp.history import RETRACTED, Change, Missed, Replay, Step, Timeline
+from so_mcp.history import Change, Missed, Replay, Step, Timeline
 from so_mcp.memory import Memory
-from so_mcp.minds import Aside, Held
 from so_mcp.wording import (
     Circle,
     circles,
     clock,
     happened,
-    how_it_came,
     listed,
-    own_explanation,
     quoted,
     short,
     some,
@@ -149,12 +147,12 @@ class ReplayedChange(BaseModel):
         """As a clause."""
         many = len(self.agents) > 1
         who = some(self.agents)
-        before = _before(self.before)
+        before = before_that(self.before)
         if not (self.of or self.each_other):
-            return f"{who} {_believe(self.value, many=many)}{before}"
+            return f"{who} {believe(self.value, many=many)}{before}"
         whom = Circle((), tuple(self.of), self.each_other).whom()
-        believe = _believe(self.value, many=self.each_other or len(self.of) > 1)
-        return f"{who} {'think' if many else 'thinks'} {whom} {believe}{before}"
+        they = believe(self.value, many=self.each_other or len(self.of) > 1)
+        return f"{who} {'think' if many else 'thinks'} {whom} {they}{before}"
 
 
 class ReplayedStep(EventBrief):
@@ -223,116 +221,6 @@ class ReplayAnswer(Answer):
         return "\n".join(filter(None, [*lines, self.note]))
 
 
-class HowItCame(BaseModel):
-    """took_part, as it appeared to you; through: who passed it on."""
-
-    how: str
-    source: str | None
-    through: str | None
-    room: str | None
-    at: str
-    took_part: list[str]
-    words: str | None
-
-
-class OwnExplanationAnswer(Answer):
-    """Why you believe it, or think that a person does; came null: you hold nothing of it."""
-
-    chain: list[str]
-    entity: str
-    value: str | None
-    came: HowItCame | None
-    sentence: str
-
-    @classmethod
-    def of(
-        cls, scenario: str, chain: Sequence[str], entity: str, held: Held | None,
-        aside: Aside | None = None,
-    ) -> Self:
-        """From a read of the agent's mind."""
-        answer = cls(
-            scenario=scenario,
-            chain=list(chain),
-            entity=entity,
-            value=None,
-            came=None,
-            sentence=own_explanation(chain, entity, held, aside),
-        )
-        if held is not None:
-            answer.value = held.value
-            answer.came = HowItCame(
-                how=held.via, source=held.source, through=held.through, room=held.room,
-                at=clock(held.at),
-                took_part=list(held.witnesses), words=held.text,
-            )
-        return answer
-
-    def text(self) -> str:
-        """See `Answer.text`."""
-        return self.sentence
-
-
-class OwnChange(BaseModel):
-    """step: your own number of the event, or of what was retracted. yours: you came to believe it;
-    of: who you think did."""
-
-    step: int
-    at: str
-    entity: str
-    value: str | None
-    how: str
-    source: str | None
-    through: str | None
-    yours: bool
-    before: str | None
-    of: list[str]
-
-
-class ChangedAnswer(Answer):
-    """What you came to believe or to think of others, newest last; before: what you believed."""
-
-    changes: list[OwnChange]
-    total: int
-
-    @classmethod
-    def of(cls, scenario: str, found: Iterable[Change], limit: int) -> Self:
-        """From a read of the agent's mind: the newest ``limit`` events and entities."""
-        by_event: dict[tuple[Any, ...], list[Change]] = {}
-        for change in found:
-            held = change.held
-            # After a retraction those who believed the same may believe different things.
-            alike = held.step, held.entity, held.via == RETRACTED and (held.at, held.value)
-            by_event.setdefault(alike, []).append(change)
-        changes = [_own_change(together) for together in by_event.values()]
-        return cls(
-            scenario=scenario,
-            cut=len(changes) > limit,
-            changes=changes[-limit:],
-            total=len(changes),
-        )
-
-    def text(self) -> str:
-        """See `Answer.text`."""
-        lines = []
-        for c in self.changes:
-            you = f"you {_believe(c.value, many=True)}{_before(c.before)}"
-            others = f"{some(c.of)} {_believe(c.value, many=len(c.of) > 1)}"
-            if not c.yours:
-                you = f"you think {others}"
-            elif c.of:
-                you += f", and think the same of {some(c.of)}"
-            came = f"step {c.step} was retracted" if c.how == RETRACTED else how_it_came(
-                c.how, c.source, c.through
-            )
-            step = f"step {c.step}, " if c.how != RETRACTED else ""
-            lines.append(f"- {step}{c.at}: {c.entity}: {you} ({came}).")
-        if self.cut:
-            lines.append(
-                f"The newest {len(self.changes)} of {self.total}. Give a later since, or raise limit."
-            )
-        return "\n".join(lines) or "Nothing has changed for you."
-
-
 def timeline(
     memory: Memory,
     entity: str | None = None,
@@ -375,13 +263,15 @@ def _note(memory: Memory, entity: str | None, found: Sequence[object]) -> str | 
     return None if found or entity is None else memory.slip_of_an_entity(entity)
 
 
-def _believe(value: str | None, *, many: bool) -> str:
+def believe(value: str | None, *, many: bool) -> str:
+    """That one, or many, came to believe a value; None: came not to know."""
     if value is None:
         return "no longer know" if many else "no longer knows"
     return f"{'believe' if many else 'believes'} {quoted(short(value))}"
 
 
-def _before(value: str | None) -> str:
+def before_that(value: str | None) -> str:
+    """What they believed before, as a parenthesis."""
     return "" if value is None else f" (before: {quoted(short(value))})"
 
 
@@ -403,21 +293,3 @@ def _grouped(changes: Iterable[Change]) -> list[ReplayedChange]:
             for circle in together
         ]
     return grouped
-
-
-def _own_change(changes: list[Change]) -> OwnChange:
-    """What one event changed about one entity."""
-    held = changes[0].held
-    own = [change for change in changes if len(change.chain) == 1]
-    return OwnChange(
-        step=held.step,
-        at=clock(held.known),
-        entity=held.entity,
-        value=held.value,
-        how=held.via,
-        source=held.source,
-        through=held.through,
-        yours=bool(own),
-        before=own[0].before if own else None,
-        of=[change.chain[1] for change in changes if len(change.chain) == 2],
-    )

@@ -14,10 +14,12 @@ from so_mcp.names import normal_name
 from so_mcp.view import AgentView
 from so_mcp.wording import listed
 
-from .answers import BeliefAnswer, BeliefsAnswer, ContextAnswer, MisinformedAnswer
+from .answers import BeliefAnswer, BeliefsAnswer
+from .briefing import ContextAnswer, MisinformedAnswer
 from .common import OwnCommonGroundAnswer
 from .handoff import Exclude, OwnHandoffAnswer
-from .history import ChangedAnswer, Limit, OwnExplanationAnswer, Since
+from .history import Limit, Since
+from .own_history import ChangedAnswer, OwnExplanationAnswer
 
 OneEntity = Annotated[str | None, Field(description="only this entity; default all")]
 Person = Annotated[str, Field(description="another agent's name")]

@@ -18,10 +18,10 @@ from so_mcp.progress import Progress, silent
 
 from .answers import (
     BeliefAnswer,
-    ContextAnswer,
     FalseBeliefsAnswer,
     RecordAnswer,
 )
+from .briefing import ContextAnswer
 from .explanations import ExplanationAnswer, WhoKnowsAnswer
 
 Chain = Annotated[

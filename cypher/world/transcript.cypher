@@ -1,4 +1,4 @@
-// The words of the events that an agent witnessed, in the order in which they happened.
+// The words of the events that an agent witnessed, or read later, in the order in which they happened.
 //
 // mode:    read
 // param:   agent  str   who witnessed them
@@ -7,7 +7,11 @@
 
 MATCH (a:Agent {name: $agent})
 WITH a
-MATCH (a)-[:WITNESSED]->(e:Event)
-WHERE e.text IS NOT NULL AND e.at <= $as_of
+MATCH (a)-[took:WITNESSED|READ]->(x:Event)
+WHERE x.at <= $as_of
+WITH x, type(took) = 'READ' AS later
+OPTIONAL MATCH (t:Event {seq: x.target}) WHERE later
+WITH DISTINCT CASE WHEN later THEN t ELSE x END AS e
+WHERE e.text IS NOT NULL
 RETURN e.text AS text
 ORDER BY e.at, e.seq

@@ -319,8 +319,9 @@ def with_attention(desk: Desk, event: Event) -> Event:
         there = desk.inside(event["room"]) if "room" in event else bystanders
         likely = [person for person in bystanders if person in there] or bystanders
         event["distracted"] = dice.some(likely, 2)
-        if desk.teams and dice.chance(0.2):
-            event["distracted"] = [dice.pick(desk.teams)]
+        teams = [team for team in desk.teams if team not in actors]
+        if teams and dice.chance(0.2):
+            event["distracted"] = [dice.pick(teams)]
     if "eavesdropping" in desk.themes and dice.chance(0.25):
         event["hidden"] = dice.some(desk.people if dice.chance(0.2) else bystanders or desk.people, 2)
     hearers = [*event.get("audience", ()), *event.get("listeners", ())]

@@ -12,7 +12,7 @@ from eval.hitom import ROOT, DataError
 FILE = ROOT / "data/questions/to_depth_6.jsonl"
 SEED = 2026
 STORIES = 100
-SHA256 = "0c483e115a0f72b957593b448417d846b6fd3855a4998a61ea6ff766e81176cd"
+SHA256 = "6fd48a488485161509b2af34228e205066ea6c86fe9225bac6360dc63880d019"
 MAKE = f"python -m eval questions --make {SEED} --stories {STORIES} --to {FILE.relative_to(ROOT)}"
 
 Event = dict[str, Any]
