@@ -295,7 +295,7 @@ def _in_turn(past: Past) -> Iterator[tuple[Held, int | None]]:
             yield went, at
         came.add(number)
         yield held, None
-    for at, _, went in []:
+    for at, _, went in gone:
         yield went, at
 
 

@@ -174,6 +174,24 @@ def test_openai_agents_a_handoff_hands_over_what_was_said(memory: Memory) -> Non
     assert memory.verify() == []
 
 
+def test_openai_agents_what_is_said_again_is_said_again(memory: Memory) -> None:
+    """Its messages have no ids; the third is another than the first, though the words are the same."""
+    pytest.importorskip("agents", reason="openai-agents is not installed: pip install '.[openai-agents]'")
+    from agents import Agent
+
+    from so_mcp.capture.openai_agents import SecondOrderHooks
+
+    hooks, agent = SecondOrderHooks(into(memory), thread="t"), Agent(name="Desk")
+    said: list[Any] = []
+    for text in ("so: state = open", "so: state = shut", "so: state = open"):
+        said.append({"role": "user", "content": [{"type": "input_text", "text": text}]})
+        for _ in range(2):  # a model is asked again after each tool that it calls
+            asyncio.run(hooks.on_llm_start(None, agent, None, said))
+        said.append({"role": "assistant", "content": "Noted."})
+    assert memory.believes(["Desk", "User"], "state") == memory.truth("state") == "open"
+    assert memory.step() == 2 + 3 + 3
+
+
 # --- AutoGen -------------------------------------------------------------------------------------
 
 

@@ -31,7 +31,10 @@ def settings(config: Config, people: People) -> dict[str, Any]:
             ("--user", people.user, People().user), ("--main", people.main, People().main),
         ) if name != default for word in (option, name)
     ]
-    env = [f"{key}={value}" for key, value in environment(None, [config.scenario], config).items()]
+    needed = environment(None, [config.scenario], config)
+    if spool := os.environ.get("SO_SPOOL"):
+        needed["SO_SPOOL"] = spool
+    env = [f"{key}={value}" for key, value in needed.items()]
     words = [*(["env", *env] if env else []), command(), *OURS.split(), *names]
     hook = {"type": "command", "command": f"{shlex.join(words)} || true", "timeout": _SECONDS}
     return {

@@ -84,7 +84,7 @@ class Spool:
             now = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             fd = os.open(self.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with contextlib.closing(Fd(fd)):
-                os.write(fd, f"{now} {what!r}\n".encode("utf-8", "replace"))
+                os.write(fd, f"{now} {' '.join(what.split())}\n".encode("utf-8", "replace"))
 
     def start_draining(self) -> None:
         """Have a process of its own drain this, unless one does already."""
@@ -176,8 +176,9 @@ class Spool:
         new.replace(folder / name)
 
     def _make(self, folder: Path) -> None:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        if not folder.is_dir():
+            for each in (self.folder.parent, self.folder, folder):
+                each.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def record_each(
