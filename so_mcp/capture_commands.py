@@ -7,6 +7,7 @@ exit code 0, and writes nothing to standard output, which the host would read as
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .capture.callers import Callers
 from .capture.claude_code import People, events_of
 from .capture.spool import Spool
 from .config import Config, from_environment
@@ -75,7 +77,9 @@ def _claude_code(options: argparse.Namespace) -> int:
         spool = Spool.of(config)
         given = sys.stdin.buffer.read().decode("utf-8", "replace")
         try:
-            events = events_of(json.loads(given), People(options.user, options.main), now)
+            heard = json.loads(given)
+            waiting = Callers(spool.folder / "callers").hear(heard)
+            events = events_of(heard, People(options.user, options.main), now, waiting)
         except Exception as error:  # noqa: BLE001 - a host of tomorrow; kept, to be looked at
             spool.refuse(given, f"a hook's input: {error!r}")
             return 0
@@ -85,7 +89,8 @@ def _claude_code(options: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001 - the host's work is worth more than ours
         if spool is not None:
             spool.note(f"a hook's event is lost or waits: {error!r}")
-        sys.stderr.write(f"so-mcp hook: {error}\n")
+        with contextlib.suppress(Exception):  # it may be closed
+            sys.stderr.write(f"so-mcp hook: {error}\n")
     return 0
 
 

@@ -132,7 +132,7 @@ def _end_at_signals(source: Source) -> None:
     def end(number: int) -> None:
         # Reading stdin cannot be interrupted, so the process ends here; what is being recorded
         # is one transaction of the database and is there whole or not at all.
-        pass
+        source.database.close(for_good=True)
         os._exit(128 + number)
 
     def leave(number: int, _frame: FrameType | None) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from so_mcp import Memory
+from so_mcp.capture.callers import Callers
 from so_mcp.capture.claude_code import People, events_of
 from so_mcp.capture.claude_settings import merge, settings
 from so_mcp.capture.messages import agent_name, event_key, facts, message
@@ -136,6 +137,11 @@ SESSION = [  # as Claude Code 2.1.332 reports; what is not read is left out
     {"hook_event_name": "SubagentStart", "prompt_id": "p2", "agent_id": "a2", "agent_type": "finance"},
     {"hook_event_name": "PreToolUse", "tool_name": "Agent", "tool_use_id": "t3", "agent_id": "a2",
      "agent_type": "finance", "tool_input": {"subagent_type": "ledger", "prompt": "so: budget = 0"}},
+    {"hook_event_name": "PostToolUse", "tool_name": "Agent", "tool_use_id": "t3", "agent_id": "a2",
+     "agent_type": "finance", "tool_input": {"subagent_type": "ledger", "prompt": "…"},
+     "tool_response": {"isAsync": True, "status": "async_launched", "agentId": "a3"}},
+    {"hook_event_name": "SubagentStop", "prompt_id": "p2", "agent_id": "a3", "agent_type": "ledger",
+     "last_assistant_message": "so: budget = 5", "background_tasks": [{"id": "a2"}, {"id": "a3"}]},
     {"hook_event_name": "SubagentStop", "prompt_id": "p2", "agent_id": "a2", "agent_type": "finance",
      "last_assistant_message": "No.\nso: refund_4411 = rejected",
      "background_tasks": [{"id": "a2", "type": "subagent", "status": "running"}]},
@@ -166,29 +172,35 @@ def check_session(memory: Memory) -> None:
     assert believes("billing", "Maya") is None, "a subagent never sees the session"
     assert believes("finance", "billing") is None
     assert sorted(f.chain for f in memory.false_beliefs(1, "refund_4411")) == [("Maya",), ("billing",)]
-    assert memory.believes(["ledger"], "budget") == memory.believes(["finance"], "budget") == "0"
+    assert memory.believes(["ledger"], "budget") == memory.believes(["finance"], "budget") == "5"
     assert memory.believes(["Desk"], "budget") is None, "a subagent's own subagent"
     assert "press" not in memory.agents(), "it was never asked"
     assert memory.truth("secret") is None
     assert memory.verify() == []
 
 
-def test_a_session_of_claude_code_gives_who_believes_what(memory: Memory) -> None:
+def heard(given: dict[str, Any], at: int, notes: Path) -> list[dict[str, Any]]:
+    given = {"session_id": "s1", **given}
+    return events_of(given, People("Maya", "Desk"), at, Callers(notes).hear(given))
+
+
+def test_a_session_of_claude_code_gives_who_believes_what(memory: Memory, tmp_path: Path) -> None:
     for number, given in enumerate(SESSION):
-        for _ in range(2 if "prompt_id" in given else 1):  # a hook that is installed twice
-            events = events_of({"session_id": "s1", **given}, People("Maya", "Desk"), 1_000 + number)
-            if events:
-                memory.record(events)
+        if events := heard(given, number, tmp_path):
+            memory.record(events)
     check_session(memory)
+    assert not [*tmp_path.iterdir()], "the session is over"
 
 
-def test_a_session_through_the_hooks_and_twice_of_each_is_recorded_once(env: dict[str, str]) -> None:
+def test_a_session_through_the_hooks_and_twice_of_each_is_recorded_once(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    """As with hooks in the user's settings and in the project's: each comes at a moment of its own."""
     spool, config = spool_of(env), from_environment(env)
     with Memory(path=config.path) as memory:
         for number, given in enumerate(SESSION):
             for again in range(2):
-                if events := events_of({"session_id": "s1", **given}, People("Maya", "Desk"),
-                                       1_000 + 10 * number + again):
+                if events := heard(given, 1_000 + 10 * number + again, tmp_path):
                     spool.put(config.scenario, events)
         assert spool.drain(lambda _: memory) > len(SESSION)
     with Memory(path=config.path) as memory:
@@ -286,6 +298,14 @@ def test_a_hook_ends_though_its_input_does_not(env: dict[str, str]) -> None:
         )
     os.close(write)
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_a_hook_ends_well_though_every_stream_of_it_is_closed(env: dict[str, str]) -> None:
+    words = [COMMAND, "hook", "claude-code"]
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.join(words)} <&- >&- 2>&-"], env=env, timeout=30, check=False
+    )
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("given", ["", "[1]"])

@@ -5,7 +5,11 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import sys
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +56,22 @@ def test_a_store_that_fails_does_not_stop_a_conversation(caplog: pytest.LogCaptu
     talk.says("A", Message("m", "hello"))
     talk.leaves()
     assert "could not record" in caplog.text
+
+
+@pytest.mark.parametrize(("module", "needs", "extra"), [
+    ("langgraph", "langchain_core.callbacks", "langgraph"),
+    ("openai_agents", "agents", "openai-agents"),
+    ("autogen", "autogen_agentchat.messages", "autogen"),
+])
+def test_without_its_framework_a_module_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, module: str, needs: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, needs, None)
+    monkeypatch.delitem(sys.modules, f"so_mcp.capture.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf"pip install 'so-mcp\[{extra}\]'"):
+        importlib.import_module(f"so_mcp.capture.{module}")
+    extras = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))
+    assert extra in extras["project"]["optional-dependencies"]
 
 
 # --- LangGraph -----------------------------------------------------------------------------------

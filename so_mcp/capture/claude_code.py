@@ -10,11 +10,14 @@ Written against what Claude Code 2.1.332 itself sent, and its documented fields:
 | ``PostToolUseFailure`` of it | it never reached the subagent (a rule denied it): void |
 | ``SubagentStart``, ``SubagentStop`` | it enters, leaves a room of its own |
 | ``PostToolUse`` of it, with a result | the subagent says the result to whoever called it |
-| ``SubagentStop`` of one in the background | the subagent says its last message to the main agent |
+| ``SubagentStop`` of one in the background | the subagent says its last message to whoever called it |
 | ``Stop`` | the main agent says its last message to the user |
 
 Who hears is exactly who is handed the text: a subagent never sees the session, nor another one.
 A subagent is called by its type, so two of one type are one mind, as they share one memory.
+
+Not heard: ``SendMessage`` between agents, ``SubagentHandback``, and what teams of several sessions
+write to each other.
 """
 
 from __future__ import annotations
@@ -44,14 +47,22 @@ class People:
     main: str = "Claude"
 
 
-def events_of(given: Mapping[str, Any], people: People, now: int) -> list[Given]:
-    """The events that one call of a hook reports; ``now``: milliseconds since 1970."""
-    return _Report(given, people, now).events()
+def events_of(
+    given: Mapping[str, Any], people: People, now: int, waiting: str | None = None
+) -> list[Given]:
+    """The events that one call of a hook reports; ``now``: milliseconds since 1970.
+
+    ``waiting``: of a subagent that stops, the one that started it (see `callers`), if not the main.
+    """
+    return _Report(given, people, now, waiting).events()
 
 
 class _Report:
-    def __init__(self, given: Mapping[str, Any], people: People, now: int) -> None:
+    def __init__(
+        self, given: Mapping[str, Any], people: People, now: int, waiting: str | None
+    ) -> None:
         self._given = given
+        self._waiting = people.main if waiting is None else agent_name(waiting, _GENERAL)
         self._people = people
         self._now = now
         self._session = self._text("session_id") or "session"
@@ -122,7 +133,7 @@ class _Report:
         running = [task.get("id") for task in tasks] if isinstance(tasks, list) else []
         key = ("stopped", self._agent(), self._turn(), digest(text))
         if self._given.get("agent_id") in running:
-            said = self._message(self._caller, self._people.main, text, "result", *key[1:])
+            said = self._message(self._caller, self._waiting, text, "result", *key[1:])
         return said + leaves([self._caller], self._own_room(), at=self._now, key=self._key(*key))
 
     def _message(self, speaker: str, hearer: str, text: str, *key: object) -> list[Given]:
