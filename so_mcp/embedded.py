@@ -155,6 +155,12 @@ class EmbeddedStore:
         login = read_json(self.path / "supervisor.json")
         return login["username"], login["password"]
 
+    def clear_log(self) -> None:
+        """Empty the server's log: the database names every graph in it when it loads them."""
+        log = self.path / "server.log"
+        if log.exists():
+            os.truncate(log, 0)  # the server opens it anew for every line
+
     def agent_login(self, agent: str) -> tuple[str, str]:
         """One agent's user and password; never looks at anybody else's."""
         file = self._agent_file(agent)

@@ -11,6 +11,7 @@ from . import forgetting as _forgetting
 from . import transfer as _transfer
 from .access import Access
 from .database import Transaction
+from .embedded import EmbeddedStore
 from .errors import InvalidInputError, NotGrantedError
 from .events import LoggedEvent
 from .log import log_calls, log_of
@@ -109,6 +110,8 @@ class Keeping(Access):
         if agent is not None:
             with suppress(NotGrantedError):
                 self.revoke(str(name), self.scenario)
+        if isinstance(self.store, EmbeddedStore):
+            self.store.clear_log()
         return forgotten
 
     def _canonical(self, agent: str) -> str:

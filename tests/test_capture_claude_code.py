@@ -23,8 +23,9 @@ from so_mcp.capture.spool import Spool
 from so_mcp.config import from_environment
 
 COMMAND = str(Path(sys.executable).parent / "so-mcp")
-TASK = {"description": "decide", "subagent_type": "billing",
-        "prompt": "DECIDE.\nso told: refund_4411 = requested"}
+DECIDE = {"description": "decide", "subagent_type": "billing",
+          "prompt": "DECIDE.\nso told: refund_4411 = requested"}
+COUNT = {"description": "count", "subagent_type": "ledger", "prompt": "COUNT."}
 
 
 def claude() -> Path | None:
@@ -53,26 +54,31 @@ class Scripted(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         said = json.dumps(asked["messages"])
-        if "tool_result" in said:
-            block: dict[str, Any] = {"type": "text", "text": "Good news.\nso told: refund_4411 = approved"}
-        elif "DECIDE" in said:
-            block = {"type": "text", "text": "so: refund_4411 = approved"}
+        calls: dict[str, str] | None = None
+        text = "ok"
+        if "COUNT." in said and "DECIDE." not in said:
+            text = "so: budget_4411 = 0"
+        elif "DECIDE." in said and "My lamp" not in said:
+            text = "so: refund_4411 = approved"
+            calls = None if "tool_result" in said else COUNT
+        elif "tool_result" in said:
+            text = "Good news.\nso told: refund_4411 = approved"
         elif any(tool.get("name") == "Agent" for tool in asked.get("tools", [])):
-            block = {"type": "tool_use", "id": "toolu_01", "name": "Agent", "input": {}}
+            calls = DECIDE
+        if calls is None:
+            block: dict[str, Any] = {"type": "text", "text": ""}
+            delta = {"type": "text_delta", "text": text}
         else:
-            block = {"type": "text", "text": "ok"}
-        if block["type"] == "text":
-            delta = {"type": "text_delta", "text": block["text"]}
-        else:
-            delta = {"type": "input_json_delta", "partial_json": json.dumps(TASK)}
+            block = {"type": "tool_use", "id": f"toolu_{calls['description']}", "name": "Agent",
+                     "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(calls)}
         stop = "tool_use" if block["type"] == "tool_use" else "end_turn"
         usage = {"input_tokens": 1, "output_tokens": 1}
         events: list[dict[str, Any]] = [
             {"type": "message_start", "message": {
                 "id": "m", "type": "message", "role": "assistant", "model": asked["model"],
                 "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}},
-            {"type": "content_block_start", "index": 0,
-             "content_block": {**block, "text": ""} if stop == "end_turn" else block},
+            {"type": "content_block_start", "index": 0, "content_block": block},
             {"type": "content_block_delta", "index": 0, "delta": delta},
             {"type": "content_block_stop", "index": 0},
             {"type": "message_delta", "usage": usage,
@@ -104,9 +110,10 @@ def test_a_session_of_the_real_host_is_recorded(
 ) -> None:
     project = tmp_path / "project"
     (project / ".claude" / "agents").mkdir(parents=True)
-    (project / ".claude" / "agents" / "billing.md").write_text(
-        "---\nname: billing\ndescription: Decides on refunds.\n---\nYou decide on refunds.\n"
-    )
+    for name in ("billing", "ledger"):
+        (project / ".claude" / "agents" / f"{name}.md").write_text(
+            f"---\nname: {name}\ndescription: Works in {name}.\n---\nYou work in {name}.\n"
+        )
     store = {"FALKORDB_LITE_PATH": str(store_path), "SO_SPOOL": str(store_path.parent / "spool")}
     subprocess.run(
         [COMMAND, "hook", "install", "claude-code", "--write", "--user", "Maya"],
@@ -129,11 +136,13 @@ def test_a_session_of_the_real_host_is_recorded(
         left = Spool.of(from_environment(store), store)
         while left.waiting():  # whoever started to drain it has the turn
             left.drain(lambda _: memory)
-        assert memory.agents() == ["Maya", "Claude", "billing"]
+        assert memory.agents() == ["Maya", "Claude", "billing", "ledger"]
         assert memory.truth("refund_4411") == "approved"
         for chain in (["billing"], ["Claude"], ["Maya"], ["Claude", "Maya"], ["Maya", "Claude"],
                       ["Claude", "billing"], ["billing", "Claude"]):
             assert memory.believes(chain, "refund_4411") == "approved", chain
         assert memory.believes(["billing", "Maya"], "refund_4411") is None
+        assert memory.believes(["billing", "ledger"], "budget_4411") == "0"
+        assert memory.believes(["Claude"], "budget_4411") is None, "a subagent's own subagent"
         assert memory.verify() == []
     assert not left.log_file.exists(), left.log_file.read_text()

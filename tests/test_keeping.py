@@ -313,6 +313,18 @@ def test_a_forgotten_agent_is_nowhere_and_everything_else_is_as_it_was(alone: Me
         assert found.stands_for in view.people()
 
 
+def test_a_forgotten_name_is_not_in_the_log_of_the_database_either(store_path: Path) -> None:
+    with Memory(path=store_path) as memory:
+        memory.set("e", "v", audience=["Quirrell", "Ann"])
+        memory.set("f", "v", by="Ann")
+        memory.forget(event=2)  # which writes the database's file anew, with its graphs as they are
+    with Memory(path=store_path) as memory:  # so this start names those that it loads
+        assert memory.agents() == ["Quirrell", "Ann"]
+        assert "server.log" in on_disk(memory, "Quirrell")
+        memory.forget(agent="Quirrell")
+        assert on_disk(memory, "Quirrell") == []
+
+
 def test_a_forgotten_event_leaves_nobody_with_what_it_said_and_nothing_older_revives(
     alone: Memory,
 ) -> None:
