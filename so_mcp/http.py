@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import logging
 import math
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import anyio
 import uvicorn
-from mcp.server import MCPServer
+from mcp.server import MCPServer, streamable_http
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from mcp.types import INVALID_REQUEST
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .listening import PATH, url_of
 from .names import shown
@@ -33,6 +35,7 @@ _GUESSES = (1.0, 20)  # of the token: so many a second, so many at once
 _SESSIONS = 1_000  # that clients of the older protocol may have open
 # Longer than clients keep one, so that none writes to a connection that is just being closed.
 _KEEP_ALIVE = 60  # seconds
+_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _FORGETTING = 1.0  # seconds between looking for clients that have been quiet
 
 
@@ -56,7 +59,13 @@ def serve(
         log_config=None, access_log=False,
         proxy_headers=False,  # else a client says itself which client it is
     )
+    logging.getLogger(streamable_http.__name__).addFilter(_is_news)
     _Server(config).run([listener])
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether an error is one: that a client goes while it is still sending is none."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], _GONE)
 
 
 def _reached_by(names: Sequence[str]) -> TransportSecuritySettings:
@@ -91,7 +100,23 @@ class Guard:
             await self._app(scope, receive, send)
             return
         answer = await self._answer(Request(scope))
-        await (answer or self._app)(scope, receive, send)
+        await (answer or self._passed_on)(scope, receive, send)
+
+    async def _passed_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request; of one whose client has ended its session, the SDK sends two answers."""
+        over = False
+
+        async def send_once(message: Message) -> None:
+            nonlocal over
+            if not over:
+                over = message["type"] == "http.response.body" and not message.get("more_body")
+                await send(message)
+
+        try:
+            await self._app(scope, receive, send_once)
+        except _GONE:
+            if not over:
+                raise
 
     async def _answer(self, request: Request) -> Response | None:
         """Our own answer, before anything of the body is read; None: it may pass."""

@@ -47,6 +47,11 @@ def new_memory(server_path: Path) -> Iterator[Callable[..., Memory]]:
         return made[-1]
 
     yield make
+    # Each graph takes half a megabyte, and property tests make thousands.
+    prefixes = tuple(f"so:{{{memory.scenario}}}:" for memory in made)
+    if made and (keys := [key for key in made[0].database.command("KEYS", "so:{test-*")
+                          if key.startswith(prefixes)]):
+        made[0].database.command("DEL", *keys)
     for memory in made:
         memory.close()
 

@@ -17,6 +17,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -416,6 +417,31 @@ def test_a_body_that_cannot_be_read_is_answered_and_the_next_one_served(
         assert client.put(supervisor.url, content=b"x").status_code in (400, 404, 405)
     assert bare(supervisor, "\x00\r\n\r\n").startswith("HTTP/1.1 400 ")
     assert httpx2.get(f"{supervisor.root}/healthz").text == "ok\n"
+
+
+def test_a_client_that_goes_while_it_is_still_sending_is_no_error(store: EmbeddedStore) -> None:
+    """Of the older protocol; the SDK answers some of these twice, and would log each."""
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                   "clientInfo": {"name": "test", "version": "1"}},
+    }
+    late = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+
+    async def talk() -> None:
+        async with httpx2.AsyncClient(headers={**AUTHORIZED, **MCP}, timeout=30) as client:
+            for _ in range(12):
+                session = (await client.post(server.url, json=hello)).headers["mcp-session-id"]
+                own = {"mcp-session-id": session}
+                async with anyio.create_task_group() as group:
+                    for number in range(9):
+                        if number == 4:
+                            group.start_soon(partial(client.delete, server.url, headers=own))
+                        group.start_soon(partial(client.post, server.url, json=late, headers=own))
+            assert (await client.get(f"{server.root}/healthz")).text == "ok\n"
+
+    with served(store.path, "--rate", "100000") as server:
+        anyio.run(talk)  # and `served` sees that nothing was said
 
 
 # How it is started ------------------------------------------------------------------------------

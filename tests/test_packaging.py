@@ -147,7 +147,7 @@ def test_the_registry_is_told_which_variables_are_secret_and_the_defaults_that_t
     [package] = json.loads((ROOT / "server.json").read_text("utf-8"))["packages"]
     variables = {variable["name"]: variable for variable in package["environmentVariables"]}
     secret = {name for name, variable in variables.items() if variable.get("isSecret")}
-    assert secret == {name for name in variables if re.search(r"PASSWORD|SECRET", name)}
+    assert secret == {name for name in variables if re.search(r"PASSWORD|SECRET|TOKEN", name)}
     said = {name: variable["default"] for name, variable in variables.items() if "default" in variable}
     unset = from_environment({"FALKORDB_HOST": "db.example"})
     assert unset.server is not None
