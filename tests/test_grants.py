@@ -154,7 +154,7 @@ def test_tools_take_which_of_its_scenarios_is_meant_and_refuse_every_other_alike
         async with Client(build_server(view)) as client:
             for tool in (await client.list_tools()).tools:
                 assert tool.input_schema["properties"]["scenario"] == {
-                    "type": "string", "enum": [first.scenario, second.scenario],
+                    "enum": [first.scenario, second.scenario],
                     "default": first.scenario,
                 }
             for asked_for, value in (({}, "packed"), ({"scenario": second.scenario}, "lost")):
