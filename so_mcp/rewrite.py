@@ -167,14 +167,12 @@ def _minds(
     first: list[tuple[str, ...]] = [("DEL", mind_key(scenario, mind)) for mind in sorted(anew)]
     calls = rebuilt_minds(scenario, projection, sorted(anew))
     steps = _new_steps(differs)
-    for mind in steps | lost:
+    for mind in steps | lost | asides:
         if mind not in anew:
             added = lost.get(mind, Counter()).elements()
+            seen = sorted(asides.get(mind, Counter()).elements(), key=repr)
             key = mind_key(scenario, mind)
-            calls += _added(key, mind, added, steps.get(mind, []), projection)
-    for mind, seen in asides.items():
-        if mind not in anew:
-            calls += _noticing(mind_key(scenario, mind), sorted(seen.elements(), key=repr))
+            calls += _added(key, mind, added, seen, steps.get(mind, []), projection)
     return first, calls
 
 
@@ -188,27 +186,37 @@ def _new_steps(differs: Difference) -> dict[str, list[int]]:
 
 
 def _added(
-    key: str, mind: str, rows: Iterable[Row], steps: list[int], projection: Projection
+    key: str,
+    mind: str,
+    rows: Iterable[Row],
+    asides: Iterable[Row],
+    steps: list[int],
+    projection: Projection,
 ) -> Iterator[Call]:
-    """Beliefs that a mind gets beside those it has, written as by one event after the other.
+    """What a mind gets beside what it has, written as by one event after the other.
 
     So nobody can see by its own mind that something else, which did not reach it, changed the past.
     """
     by_step: dict[int, list[Row]] = {}
     for row in rows:
         by_step.setdefault(row[_STEP], []).append(row)
+    noticed = {row[_STEP]: row for row in asides}
     late = _late(projection, mind)
     waiting: list[Row] = []
-    every = sorted({*steps, *by_step})
+    every = sorted({*steps, *by_step, *noticed})
     for step in every:
-        waiting += by_step.get(step, ())
+        here = by_step.get(step, [])
+        waiting += here
         due = settling(key, mind, [step] if step in steps else [])
-        if waiting and (due or step == every[-1]):
+        # What competes in an older place may be covered at once; what comes after decides later.
+        older = bool(here) and (step in late or any(row[PLAIN] is not None for row in here))
+        if waiting and (due or older or step == every[-1] or step in noticed):
             yield from (_believe(key, some, []) for some in batched(waiting, _AT_ONCE))
-            older = {row[_STEP] for row in waiting if row[_STEP] in late or row[PLAIN] is not None}
-            if came_late := sorted(older):
-                yield Call(key, "mind/settle_late", {"steps": came_late})
             waiting = []
+        if older:
+            yield Call(key, "mind/settle_late", {"steps": [step]})
+        if step in noticed:
+            yield from _noticing(key, [noticed[step]])
         yield from due
 
 
