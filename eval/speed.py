@@ -77,7 +77,7 @@ def _floors(memory: Memory) -> dict[str, Callable[[], Any]]:
 
     def in_one_packet(*commands: tuple[str, ...]) -> Callable[[], None]:
         def send() -> None:
-            with database._connection() as connection:  # noqa: SLF001 - the bare floor
+            with database._connection(None) as connection:  # noqa: SLF001 - the bare floor
                 connection.send_packed_command(connection.pack_commands(commands))
                 for _ in commands:
                     connection.read_response()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from . import grants as _grants
 from .database import Database
-from .errors import InvalidInputError
+from .errors import InvalidInputError, NotGrantedError
 from .grants import Grant, Login, Store
 from .names import normal_name
 from .questions import Questions
@@ -56,9 +56,10 @@ class Access:
     def _with_login(self, agent: str) -> str:
         """The name its login is under; of one who was renamed since that is the old one."""
         name = normal_name(agent, "agent")
-        if any(login.agent == name for login in self.grants()):
-            return name
-        return _grants.canonical(self.database, name, [self.scenario])
+        try:
+            return _grants.login_of(self.database, name).agent
+        except NotGrantedError:
+            return _grants.canonical(self.database, name, [self.scenario])
 
 
 def _names(scenarios: str | Sequence[str] | None) -> list[str] | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from .config import Config
 from .errors import InvalidInputError
-from .memory import supervising
 from .names import normal_name
 from .wording import counted, listed
 
@@ -157,6 +156,10 @@ def _table(logins: list[Login]) -> list[str]:
     for login in logins:
         lasts = "yes" if login.lasting else "no"
         lines.append(f"{login.agent:{widest}}  {lasts:5}  {', '.join(login.scenarios)}")
+        if not login.everywhere:
+            lines.append(
+                f"{'':{widest}}         beware: the nodes differ: grant or revoke it again"
+            )
         if login.beyond:
             lines.append(
                 f"{'':{widest}}         beware: also {' '.join(login.beyond)}, which no grant "
@@ -172,4 +175,6 @@ def _quoted(scenarios: list[str] | tuple[str, ...]) -> str:
 
 
 def _memory(config: Config) -> Memory:
+    from .memory import supervising  # noqa: PLC0415 - hooks import this module, and must be quick
+
     return supervising(config)

@@ -7,11 +7,14 @@
 | ``SO_SCENARIOS`` | with ``SO_AGENT``: several scenarios, a JSON list, the default first | unset: one |
 | ``SO_ACL_SECRET`` | agents' passwords on a server follow from it (see `grants`) | unset: random |
 | ``SO_HTTP_TOKEN`` | what clients of ``so-mcp serve --http`` must present | unset: see `listening` |
+| ``SO_LOG`` | what is logged: ``debug``, ``info``, ``warning``, ``error`` (see `diagnostics`) | ``warning`` |
 | ``FALKORDB_LITE_PATH`` | folder of the embedded database | the platform's data folder |
 | ``FALKORDB_HOST`` | use a server instead of the embedded database | unset |
 | ``FALKORDB_PORT`` | its port | 6379 |
 | ``FALKORDB_USERNAME`` | supervisor's user there (an agent's follows from its name) | ``default`` |
 | ``FALKORDB_PASSWORD`` | the password there | none |
+| ``FALKORDB_TLS`` | ``1``: speak TLS with it, and check its certificate | unset: no TLS |
+| ``FALKORDB_TLS_CA`` | a file with the certificates of those who may have signed it | the system's |
 """
 
 from __future__ import annotations
@@ -19,24 +22,31 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .errors import InvalidInputError
 from .names import normal_name, shown
 
 DEFAULT_SCENARIO = "support"
+LOG_LEVELS = ("debug", "info", "warning", "error")
 _SHORTEST_SECRET = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A FalkorDB server, and the supervisor's (or the agent's) login on it."""
+    """A FalkorDB server, and the supervisor's (or the agent's) login on it.
+
+    Of a cluster any node. ``tls_ca``: the file of who may have signed its certificate; None: those
+    that the system trusts.
+    """
 
     host: str
     port: int = 6379
     username: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: bool = False
+    tls_ca: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +78,28 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Config:
     """Read the variables above; raises `InvalidInputError` naming the wrong one."""
     env = os.environ if environ is None else environ
     agent = env.get("SO_AGENT") or None
-    server = None
-    if host := env.get("FALKORDB_HOST"):
-        server = ServerAddress(
-            host,
-            _port(env.get("FALKORDB_PORT") or "6379"),
-            env.get("FALKORDB_USERNAME") or None,
-            env.get("FALKORDB_PASSWORD") or None,
-        )
     scenario, *others = _scenarios(env, agent)
     return Config(
         scenario=scenario,
         agent=None if agent is None else normal_name(agent, "SO_AGENT"),
-        server=server,
+        server=server_address(env),
         path=store_path(env.get("FALKORDB_LITE_PATH")),
         others=tuple(others),
+    )
+
+
+def server_address(environ: Mapping[str, str] | None = None) -> ServerAddress | None:
+    """The server of the environment, and the login there; None: the embedded database is used."""
+    env = os.environ if environ is None else environ
+    host = env.get("FALKORDB_HOST") or None
+    if host is None:
+        return None
+    return ServerAddress(
+        host,
+        _port(env.get("FALKORDB_PORT") or "6379"),
+        env.get("FALKORDB_USERNAME") or None,
+        env.get("FALKORDB_PASSWORD") or None,
+        *_tls(env),
     )
 
 
@@ -106,6 +123,15 @@ def http_token(environ: Mapping[str, str] | None = None) -> str | None:
     """The bearer token of the environment, unchecked (see `listening`); None: unset."""
     env = os.environ if environ is None else environ
     return env.get("SO_HTTP_TOKEN") or None
+
+
+def log_level(environ: Mapping[str, str] | None = None) -> str | None:
+    """From which level on `diagnostics` are wanted; None: unset."""
+    env = os.environ if environ is None else environ
+    level = env.get("SO_LOG") or None
+    if level not in (None, *LOG_LEVELS):
+        raise InvalidInputError(f"SO_LOG: expected one of {', '.join(LOG_LEVELS)}, got {shown(level)}.")
+    return level
 
 
 def _scenarios(env: Mapping[str, str], agent: str | None) -> list[str]:
@@ -146,6 +172,22 @@ def store_path(given: str | os.PathLike[str] | None = None) -> Path:
     from platformdirs import user_data_path  # noqa: PLC0415 - only the default needs it
 
     return user_data_path("so-mcp", appauthor=False) / "store"
+
+
+def _tls(env: Mapping[str, str]) -> tuple[bool, str | None]:
+    """Whether the server speaks TLS, and the absolute path of the file of certificates."""
+    said = env.get("FALKORDB_TLS") or "0"
+    if said not in {"0", "1"}:
+        raise InvalidInputError(f"FALKORDB_TLS: expected 1 or 0, got {shown(said)}.")
+    tls, ca = said == "1", env.get("FALKORDB_TLS_CA") or None
+    if ca is None:
+        return tls, None
+    if not tls:
+        raise InvalidInputError("FALKORDB_TLS_CA is for TLS: set FALKORDB_TLS=1 too, or unset it.")
+    file = Path(ca).expanduser().absolute()
+    if not file.is_file():
+        raise InvalidInputError(f"FALKORDB_TLS_CA: there is no file {shown(str(file))}.")
+    return tls, str(file)
 
 
 def _port(text: str) -> int:

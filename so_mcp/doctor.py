@@ -17,14 +17,15 @@ from typing import Any
 from redis import exceptions as redis_errors
 
 from .config import Config, ServerAddress
-from .database import client_of
+from .database import client_of, supervisor_database
 from .embedded import SUPERVISOR_USER, EmbeddedStore, _binaries
 from .errors import SecondOrderError, message_of
+from .grants import grants, refuse_open_default
 from .names import database_user, scenario_of
 from .private_files import Fd, holder, is_free, is_short_of_space, space_left, try_lock
 from .server_process import is_answering, last_lines, log_since, log_size, server_pid
 from .store_format import FORMAT, found_format, is_migrating, parts
-from .wording import counted
+from .wording import counted, listed
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs",
@@ -253,7 +254,9 @@ def _server(address: ServerAddress, agent: str | None) -> Iterator[Check]:
             client.ping()
             yield Check("server", OK, f"{where} answers and lets {username or 'default'} in.")
             if agent is None:
+                yield from _role(client)
                 yield from _database(client, "set it on the server")
+                yield from _nodes(address)
     except redis_errors.AuthenticationError:
         yield Check("server", PROBLEM, f"{where} does not let {username or 'default'} in.",
                     "Check FALKORDB_USERNAME and FALKORDB_PASSWORD; for an agent: so-mcp grant")
@@ -262,6 +265,33 @@ def _server(address: ServerAddress, agent: str | None) -> Iterator[Check]:
     except (redis_errors.RedisError, OSError) as error:
         yield Check("server", PROBLEM, f"{where} cannot be reached ({error}).",
                     "Check FALKORDB_HOST and FALKORDB_PORT, and that the server runs.")
+
+
+def _role(client: _Client) -> Iterator[Check]:
+    role, *more = client.execute_command("ROLE")
+    if role in {"slave", b"slave"}:
+        yield Check("role", PROBLEM, f"it is a replica of {more[0]}:{more[1]}: agents may read here, and "
+                    "nothing can be recorded.", "For a supervisor, name that one in FALKORDB_HOST.")
+
+
+def _nodes(address: ServerAddress) -> Iterator[Check]:
+    """Whether all nodes of a cluster, or a server and its replicas, know the same logins."""
+    with closing(supervisor_database(address)) as database:
+        try:
+            nodes = database.nodes()
+            if len(nodes) == 1:
+                return
+            refuse_open_default(database)
+            differ = [login.agent for login in grants(database) if not login.everywhere]
+        except SecondOrderError as error:
+            yield Check("nodes", PROBLEM, "not every node can be used.", message_of(error))
+            return
+    others = f"{len(nodes) - 1} more of this cluster, or replicas"
+    if differ:
+        yield Check("nodes", PROBLEM, f"{others}: the nodes do not know the same logins of "
+                    f"{listed(differ)}.", "so-mcp grant (or revoke) them again.")
+    else:
+        yield Check("nodes", OK, f"{others} answer, and know the same logins.")
 
 
 def _database(client: _Client, how: str) -> Iterator[Check]:

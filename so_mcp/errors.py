@@ -10,6 +10,7 @@
     ├── NotGrantedError          an agent without a login of its own
     └── StoreError               the database cannot be started, reached or understood
         ├── PlatformError        the bundled binaries cannot run on this machine
+        ├── PartlyDoneError      one of several nodes could not be asked, or refused
         ├── ConnectionLostError  the connection broke; nothing was being committed
         └── OutcomeUnknownError  the connection broke while an event was being committed
 
@@ -62,6 +63,10 @@ class StoreError(SecondOrderError):
 
 class PlatformError(StoreError):
     """The bundled database cannot run on this machine."""
+
+
+class PartlyDoneError(StoreError):
+    """One of several nodes could not be asked, or refused; those before it have done it."""
 
 
 class ConnectionLostError(StoreError):

@@ -92,7 +92,7 @@ def forget(
     graphs += _graphs(database, scenario)
     # A server may keep what was asked of each graph in a stream beside it.
     keys = [*keys_of_forks(database, scenario), *(f"telemetry{{{graph}}}" for graph in graphs)]
-    database.command("DEL", *keys)
+    database.delete(keys)
     log = log_of(database.read_together(log_calls(scenario)))
     mentions = tuple(_mentions(log, names))
     return Forgotten(
@@ -102,7 +102,7 @@ def forget(
 
 def _graphs(database: Database, scenario: str) -> list[str]:
     own = world_key(name_of(scenario)).removesuffix("world")
-    return [key for key in database.command("GRAPH.LIST") if key.startswith(own)]
+    return database.graphs(own)
 
 
 def _names(world: World, what: What, name: str) -> list[str]:
@@ -180,17 +180,20 @@ def _mentions(log: Log, names: Iterable[str]) -> Iterator[Mention]:
 def _compacted(database: Database) -> bool:
     """Write the append-only file anew, without what was deleted, and wait for it."""
     try:
-        database.command("SLOWLOG", "RESET")
-        database.command("BGREWRITEAOF")
+        database.everywhere(("SLOWLOG", "RESET"), ("BGREWRITEAOF",))
         deadline = time.monotonic() + _COMPACTING_SECONDS
         while time.monotonic() < deadline:
-            state = dict(
-                line.split(":", 1)
-                for line in str(database.command("INFO", "persistence")).splitlines()
-                if ":" in line
-            )
-            if state["aof_rewrite_in_progress"] == state["aof_rewrite_scheduled"] == "0":
-                return state["aof_enabled"] == "1" and state["aof_last_bgrewrite_status"] == "ok"
+            told = database.everywhere(("INFO", "persistence")).values()
+            states = [
+                dict(line.split(":", 1) for line in str(info).splitlines() if ":" in line)
+                for info in told
+            ]
+            if all(state["aof_rewrite_in_progress"] == state["aof_rewrite_scheduled"] == "0"
+                   for state in states):
+                return all(
+                    state["aof_enabled"] == "1" and state["aof_last_bgrewrite_status"] == "ok"
+                    for state in states
+                )
             time.sleep(0.02)
     except (StoreError, KeyError):  # a server may refuse it, or keep no such file
         return False

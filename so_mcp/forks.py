@@ -32,7 +32,7 @@ def forked(database: Database, scenario: str) -> Iterator[str]:
                 return
         finally:
             unborn = f"{world_key(fork).removesuffix('world')}unborn"
-            database.command("DEL", *keys_of(database, fork), unborn)
+            database.delete([*keys_of(database, fork), unborn])
     raise StoreError(
         f"a fork of the scenario could not be made: others wrote to it {_ATTEMPTS} times while it "
         "was copied. Nothing was changed; try again when fewer events come in."
@@ -49,7 +49,7 @@ def keys_of(database: Database, scenario: str) -> list[str]:
 def keys_of_forks(database: Database, scenario: str) -> list[str]:
     """The keys of every fork that there is of a scenario, those of a crash included."""
     own = world_key(name_of(scenario)).removesuffix("world") + "fork:"
-    graphs = [key for key in database.command("GRAPH.LIST") if key.startswith(own)]
+    graphs = database.graphs(own)
     homes = {own + key.removeprefix(own).split(":")[0] for key in graphs}
     return [*graphs, *(f"{home}:{name}" for home in homes for name in ("counters", "unborn"))]
 

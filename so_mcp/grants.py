@@ -16,6 +16,9 @@ database, in the hash ``so:logins``. Use a secret for one server alone.
 **Changing** a login is a transaction on that hash: two supervisors who change one at once cannot
 bring back what the other took away. Keys that are taken away are lost to live sessions at once; a
 password is not, so sessions are ended with it.
+
+**Several nodes**, of a cluster or replicas, each have users of their own. The node that holds the
+hash decides; the others are given its users as they are, again if somebody changed one meanwhile.
 """
 
 from __future__ import annotations
@@ -23,11 +26,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .config import ServerAddress, acl_secret
+from .connections import Node
 from .database import Call, Conflict, Database
 from .embedded import EmbeddedStore
 from .errors import AccessError, ConflictError, NotGrantedError, StoreError
@@ -36,7 +41,9 @@ from .questions import Questions
 from .wording import listed
 
 AGENT_RIGHTS = ("resetchannels", "-@all", "+graph.ro_query", "+client|setinfo", "+ping")
+CLUSTER_RIGHTS = ("+readonly",)  # to be answered by a replica
 _LOGINS = "so:logins"
+_CHANGES = "changes"  # in that hash, beside users: how often any of them was changed
 _USERS = "so-agent-"
 _FLAGS = frozenset({"on", "sanitize-payload"})
 
@@ -74,6 +81,7 @@ class Login:
 
     ``beyond``: rights that no grant gives; empty unless somebody else changed the user, or an
     older version made it. Granting again takes commands away that are too many, not keys.
+    ``everywhere``: whether all nodes know it alike; where not, grant or revoke it again.
     """
 
     agent: str
@@ -81,6 +89,7 @@ class Login:
     username: str
     lasting: bool
     beyond: tuple[str, ...] = ()
+    everywhere: bool = True
 
 
 def grant(database: Database, store: Store, wanted: Mapping[str, Sequence[str]]) -> list[Grant]:
@@ -92,13 +101,14 @@ def grant(database: Database, store: Store, wanted: Mapping[str, Sequence[str]])
     whether it has been named. Raises `AccessError` where the database's default user is open to
     everybody.
     """
-    _refuse_open_default(database)
+    refuse_open_default(database)
     secret = acl_secret() if isinstance(store, ServerAddress) else None
     for scenario in dict.fromkeys(name for names in wanted.values() for name in names):
         _make_minds(database, [
             mind_key(scenario, agent) for agent, names in wanted.items() if scenario in names
         ])
     passwords: dict[str, str] = {}
+    rights = (*AGENT_RIGHTS, *(CLUSTER_RIGHTS if database.in_cluster() else ()))
 
     def decide(counted: Counted) -> tuple[list[Command], Counted]:
         commands = []
@@ -109,7 +119,7 @@ def grant(database: Database, store: Store, wanted: Mapping[str, Sequence[str]])
                 passwords[agent] = _password(secret, agent, counted)
                 login = (f">{passwords[agent]}",)
             keys = (f"~{mind_key(scenario, agent)}" for scenario in scenarios)
-            commands.append(_setuser(agent, "on", *AGENT_RIGHTS, *login, *keys))
+            commands.append(_setuser(agent, "on", *rights, *login, *keys))
         return commands, {agent: counted.get(agent, 0) for agent in wanted}
 
     lasting = _change(database, wanted, decide)
@@ -179,19 +189,30 @@ def rotate(database: Database, store: Store, agent: str) -> Grant:
 
 
 def grants(database: Database) -> list[Login]:
-    """Every agent's login of this database, by the agent's name."""
-    users = database.command("ACL", "LIST")
-    lasting = bool(_aclfile(database))
-    found = [_login(user, lasting=lasting) for user in users if user.startswith(f"user {_USERS}")]
-    return sorted(filter(None, found), key=lambda login: login.agent)
+    """Every agent's login of this database, on whichever of its nodes, by the agent's name."""
+    return sorted(_found(database, database.nodes()), key=lambda login: login.agent)
 
 
 def login_of(database: Database, agent: str) -> Login:
-    """One agent's login; raises `NotGrantedError` where it has none."""
-    for login in grants(database):
-        if login.agent == agent:
-            return login
+    """One agent's login; raises `NotGrantedError` where it has none on any node."""
+    for nodes in ([database.holder(_LOGINS)], None):  # the others may be down
+        for login in _found(database, nodes or database.nodes()):
+            if login.agent == agent:
+                return login
     raise NotGrantedError(f"Agent {shown(agent)} has no login. so-mcp grants lists who has one.")
+
+
+def _found(database: Database, nodes: Sequence[Node]) -> list[Login]:
+    lists = database.everywhere(("ACL", "LIST"), nodes=nodes).values()
+    lasting = _keep_files(database, nodes)
+    times = Counter(user for users in lists for user in users if user.startswith(f"user {_USERS}"))
+    logins: dict[str, Login] = {}
+    for user, number in times.items():
+        login = _login(user, lasting=lasting)
+        if login is not None:
+            alike = number == len(nodes)
+            logins[login.agent] = replace(logins.get(login.agent, login), everywhere=alike)
+    return [*logins.values()]
 
 
 def canonical(database: Database, agent: str, scenarios: Iterable[str]) -> str:
@@ -244,9 +265,32 @@ def _change(
             counters = transaction.watch()
             commands, counted = decide({a: counters.get(database_user(a), 0) for a in agents})
             changed = {database_user(agent): times for agent, times in counted.items()}
+            changed[_CHANGES] = counters.get(_CHANGES, 0) + 1
             transaction.commit(changed, [], first=commands)
             break
-    return _saved(database)
+    nodes = database.nodes()
+    if len(nodes) > 1:
+        ended = [command for command in commands if command[0] == "CLIENT"]
+        _spread(database, {database_user(agent) for agent in agents}, ended, nodes)
+    return _saved(database, nodes)
+
+
+def _spread(
+    database: Database, usernames: Collection[str], ended: Sequence[Command], nodes: Sequence[Node]
+) -> None:
+    """Give every node the users that the deciding one has, and end the sessions that it ended."""
+    deciding = database.holder(_LOGINS)
+    others = [node for node in nodes if node != deciding]
+    changes = None
+    while changes != (changes := database.command("HGET", _LOGINS, _CHANGES)):
+        lines = [line.split(" ") for line in database.command("ACL", "LIST", beside=_LOGINS)]
+        rules = {name: rest for _, name, *rest in lines if name in usernames}
+        commands = [
+            ("ACL", "SETUSER", name, "reset", *rules[name]) if name in rules
+            else ("ACL", "DELUSER", name)
+            for name in usernames
+        ]
+        database.everywhere(*commands, *ended, nodes=others)
 
 
 def _login(user: str, *, lasting: bool) -> Login | None:
@@ -259,7 +303,7 @@ def _login(user: str, *, lasting: bool) -> Login | None:
     }
     if not own:
         return None
-    usual = {*own, *AGENT_RIGHTS, *_FLAGS}
+    usual = {*own, *AGENT_RIGHTS, *CLUSTER_RIGHTS, *_FLAGS}
     beyond = tuple(rule for rule in rules if rule not in usual and rule[0] != "#")
     [agent] = {agent for _, agent in own.values()}
     return Login(agent, tuple(scenario for scenario, _ in own.values()), username, lasting, beyond)
@@ -274,29 +318,33 @@ def _make_minds(database: Database, keys: Sequence[str]) -> None:
             transaction.commit({}, [Call(key, "mind/create", {}) for key in missing])
 
 
-def _refuse_open_default(database: Database) -> None:
-    """With an open default user, an agent that sends RESET is that user, and reads everything."""
-    reply = database.command("ACL", "GETUSER", "default")
-    user = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-    if {"on", "nopass"} <= set(user["flags"]):
-        raise AccessError(
-            "grant: the server's 'default' user has no password, so every agent could become it "
-            "and read every mind. On the server, run: ACL SETUSER default resetpass >PASSWORD "
-            "(or 'off', with a user of your own in FALKORDB_USERNAME), then grant again."
-        )
+def refuse_open_default(database: Database) -> None:
+    """Raise `AccessError` where an agent that sends RESET becomes one who may read everything."""
+    for node, reply in database.everywhere(("ACL", "GETUSER", "default")).items():
+        user = dict(zip(reply[::2], reply[1::2], strict=True))
+        if {"on", "nopass"} <= set(user["flags"]):
+            raise AccessError(
+                f"grant: the 'default' user of {node or 'the server'} has no password, so every "
+                "agent could become it and read every mind. There, run: ACL SETUSER default "
+                "resetpass >PASSWORD (or 'off', with a user of your own in FALKORDB_USERNAME), then "
+                "grant again."
+            )
 
 
-def _aclfile(database: Database) -> str:
-    reply = database.command("CONFIG", "GET", "aclfile")
-    return str(reply["aclfile"] if isinstance(reply, dict) else reply[1])
+def _keep_files(database: Database, nodes: Sequence[Node]) -> bool:
+    """Whether each of these nodes has a file of users."""
+    said = database.everywhere(("CONFIG", "GET", "aclfile"), nodes=nodes).values()
+    return all(file for _, file in said)
 
 
-def _saved(database: Database) -> bool:
-    """Whether the users are in the server's file; False where it keeps none."""
-    try:
-        database.command("ACL", "SAVE")
-    except StoreError as error:
-        if "not configured to use an ACL file" not in str(error):
-            raise  # what was revoked would be back after a restart
-        return False
-    return True
+def _saved(database: Database, nodes: Sequence[Node]) -> bool:
+    """Whether the users are in every node's file; False where one keeps none."""
+    lasting = True
+    for node in nodes:
+        try:
+            database.everywhere(("ACL", "SAVE"), nodes=[node])
+        except StoreError as error:
+            if "not configured to use an ACL file" not in str(error):
+                raise  # what was revoked would be back after a restart
+            lasting = False
+    return lasting

@@ -65,7 +65,7 @@ class Cleared:
 
 def stored(database: Database) -> list[Stored]:
     """Every scenario of the store, by name; forks are none."""
-    names = sorted(filter(None, map(scenario_of, database.command("GRAPH.LIST"))))
+    names = sorted(filter(None, map(scenario_of, database.graphs())))
     found = database.read_all([_summary(name) for name in names]) if names else []
     # One that was cleared since it was listed has no row.
     return [Stored(name, **row) for name, rows in zip(names, found, strict=True) for row in rows]
@@ -102,7 +102,7 @@ def clear(memory: Memory, confirm: str, newest: int | None = None) -> Cleared:
     name, own = name_of(memory.scenario), world_key(memory.scenario).removesuffix("world")
 
     def attempt(transaction: Transaction, world: World) -> Cleared:
-        graphs = [key for key in memory.database.command("GRAPH.LIST") if key.startswith(own)]
+        graphs = memory.database.graphs(own)
         homes = {own, *(_LAST_PART.sub("", key) for key in graphs)}  # its own, and of its forks
         cleared = Cleared(world.seq, len(world.agents), len(world.entities), len(homes) - 1)
         if confirm != name:

@@ -17,7 +17,7 @@ from . import history as _history
 from . import library as _library
 from . import plans as _plans
 from . import what_if as _what_if
-from .config import Config, ServerAddress, store_path
+from .config import Config, ServerAddress, server_address, store_path
 from .database import Database, supervisor_database
 from .embedded import EmbeddedStore
 from .errors import InvalidInputError
@@ -43,11 +43,13 @@ class Memory(Verbs, Keeping):
     >>> mem = Memory("support")
     >>> mem.say("Billing", "refund", "approved", audience=["Maya"])  # doctest: +SKIP
 
-    Without ``host`` the database is embedded, in the folder ``path`` (default: the one that
-    ``FALKORDB_LITE_PATH`` names, else the platform's data folder). ``policy`` ("credulous",
-    "exit-order"), ``rooms`` ("channel", "place"), ``history`` of new rooms ("none", "since_join",
-    "all") and how one ``reads`` in them ("at_once", "later") are set when the scenario is made;
-    giving others for one that exists raises `ConflictError`. Names are case-sensitive Unicode text.
+    Where the database is: the server ``host``, with ``tls`` and who may have signed its certificate
+    (``tls_ca``, a file); or the embedded one in the folder ``path``; with neither the one that the
+    environment names (see `config`), else the embedded one in the platform's data folder.
+
+    ``policy`` ("credulous", "exit-order"), ``rooms`` ("channel", "place"), ``history`` of new rooms
+    ("none", "since_join", "all") and how one ``reads`` in them ("at_once", "later") are set when the
+    scenario is made; giving others for one that exists raises `ConflictError`. Names are case-sensitive Unicode text.
     Agents, rooms and entities come into being when first named. One `Memory` may be used from
     several threads. Close it, or use it in a ``with`` block: the last to leave an embedded
     database stops it.
@@ -66,13 +68,16 @@ class Memory(Verbs, Keeping):
         port: int = 6379,
         username: str | None = None,
         password: str | None = None,
+        tls: bool = False,
+        tls_ca: str | None = None,
     ) -> None:
         asked = _asked(policy=policy, rooms=rooms, history=history, reads=reads)
-        self.store: EmbeddedStore | ServerAddress
+        server = None if path else server_address()
         if host is not None:
-            self.store = ServerAddress(host, port, username, password)
-        else:
-            self.store = EmbeddedStore(store_path(path or os.environ.get("FALKORDB_LITE_PATH")))
+            server = ServerAddress(host, port, username, password, tls, tls_ca)
+        self.store: EmbeddedStore | ServerAddress = server or EmbeddedStore(
+            store_path(path or os.environ.get("FALKORDB_LITE_PATH"))
+        )
         self.database: Database = supervisor_database(self.store)
         self._open(normal_name(scenario, "scenario"), asked)
 
@@ -447,7 +452,7 @@ def supervising(config: Config, scenario: str | None = None) -> Memory:
     server = config.server
     return Memory(
         scenario, host=server.host, port=server.port,
-        username=server.username, password=server.password,
+        username=server.username, password=server.password, tls=server.tls, tls_ca=server.tls_ca,
     )
 
 

@@ -84,8 +84,7 @@ def built(
         yield fork
     finally:
         own = world_key(fork).removesuffix("world")  # its world, which names its minds, may be gone
-        graphs = [key for key in database.command("GRAPH.LIST") if key.startswith(own)]
-        database.command("DEL", *graphs, counters_key(fork))
+        database.delete([*database.graphs(own), counters_key(fork)])
 
 
 def _build(
