@@ -1,6 +1,7 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Each sets itself up first.
 PYTHON := .venv/bin/python
 READY := .venv/.ready
+EVERY_CORE := -n logical --dist worksteal
 
 .PHONY: demo test check fix docs clean
 
@@ -8,7 +9,7 @@ demo: $(READY)
 	@$(PYTHON) -m so_mcp demo
 
 test: $(READY)
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest $(EVERY_CORE)
 
 check: $(READY)
 	@.venv/bin/ruff check .

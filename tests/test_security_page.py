@@ -19,9 +19,10 @@ from pathlib import Path
 
 import pytest
 import redis
+from stores import Store, client, credentials, memory_of, view_of
 from test_embedded import wait_until
 
-from so_mcp import AgentView, Memory
+from so_mcp import Memory
 from so_mcp.config import ServerAddress
 from so_mcp.database import client_of
 from so_mcp.names import database_user, mind_key
@@ -59,10 +60,13 @@ def test_the_page_says_how_the_embedded_file_is_flushed() -> None:
 # What is not protected ----------------------------------------------------------------------------
 
 
+ANNS = mind_key("desk", "Ann")
+
+
 @pytest.fixture
-def desk(store_path: Path) -> Iterator[Memory]:
+def desk(own_store: Store) -> Iterator[Memory]:
     """A store of this test's own, in which Ann has a login."""
-    with Memory("desk", path=store_path) as memory:
+    with memory_of(own_store, "desk") as memory:
         memory.set("e", "v", audience=["Ann", "Bob"])
         memory.grant("Ann")
         yield memory
@@ -71,17 +75,13 @@ def desk(store_path: Path) -> Iterator[Memory]:
 @pytest.fixture
 def own(desk: Memory) -> Iterator[redis.Redis]:
     """A connection that Ann opened, past every tool."""
-    username, password = desk.store.agent_login("Ann")  # type: ignore[union-attr]
-    with redis.Redis(
-        unix_socket_path=desk.store.socket_path,  # type: ignore[union-attr]
-        username=username, password=password, protocol=2, retry=None,
-    ) as client:
-        yield client
+    with client(
+        desk.store, *credentials("Ann", desk.store), holding=ANNS, protocol=2, retry=None
+    ) as made:
+        yield made
 
 
-ANNS = mind_key("desk", "Ann")
-
-
+@pytest.mark.runs_on("embedded", why="a killed server is started again by its operator")
 def test_an_agents_own_connection_can_crash_the_database_and_nothing_is_lost(
     desk: Memory, own: redis.Redis
 ) -> None:
@@ -144,7 +144,7 @@ def test_a_connection_is_numbered_and_a_query_that_ran_before_is_said_to_be_cach
         return b"Cached execution: 1" in own.execute_command("GRAPH.RO_QUERY", ANNS, query)[2]
 
     before = number()
-    with AgentView("Ann", "desk", desk.store) as view:
+    with view_of("Ann", "desk", desk.store) as view:
         view.my_beliefs()
     own.connection_pool.disconnect()
     assert number() > before + 1  # somebody was here in between
@@ -153,16 +153,19 @@ def test_a_connection_is_numbered_and_a_query_that_ran_before_is_said_to_be_cach
     assert [cached(question) for question in questions] == [False, True]
 
 
-@pytest.mark.usefixtures("desk")
+@pytest.mark.runs_on("embedded", why="a login that is a private file of the store")
 def test_the_supervisors_login_is_a_file_of_the_stores_owner(store_path: Path) -> None:
+    with Memory("desk", path=store_path) as memory:
+        memory.grant("Ann")
     file = store_path / "supervisor.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.stat().st_uid == store_path.stat().st_uid == (store_path / "agents").stat().st_uid
 
 
-def test_a_connection_to_a_server_has_no_tls() -> None:
-    client = client_of(ServerAddress("db.example"), None, None)
-    assert not issubclass(client.connection_pool.connection_class, redis.SSLConnection)
+def test_a_connection_to_a_server_has_tls_only_where_it_is_asked_for() -> None:
+    for tls in (False, True):
+        client = client_of(ServerAddress("db.example", tls=tls), None, None)
+        assert issubclass(client.connection_pool.connection_class, redis.SSLConnection) == tls
 
 
 def test_of_a_forgotten_agent_a_hash_stays_with_the_logins(desk: Memory) -> None:
@@ -185,6 +188,7 @@ def test_telemetry_of_what_was_asked_goes_when_it_is_forgotten(desk: Memory) -> 
     assert not holds()
 
 
+@pytest.mark.runs_on("embedded", why="a server's files are its operator's")
 def test_a_deleted_scenario_is_in_the_file_until_that_is_rewritten(desk: Memory) -> None:
     def on_disk() -> bool:
         folder = desk.store.path / "data" / "appendonlydir"  # type: ignore[union-attr]
