@@ -29,6 +29,8 @@ from so_mcp.grants import Store
 HOST = "127.0.0.1"
 PASSWORD = "a_server's_password"  # noqa: S105 - of servers that live for a test; the file of users has no quotes
 
+CLUSTERED = ("cluster-enabled yes", "cluster-node-timeout 2000")  # of a node of a cluster
+
 
 class MissingProgramError(Exception):
     """A program that is not part of this project is not on this machine; the message names it."""
@@ -121,7 +123,7 @@ def cluster(nodes: int = 3, *lines: str) -> Iterator[list[Node]]:
     """Several servers that share the hash slots among them, as `redis-cli` makes such a cluster."""
     with ExitStack() as stack:
         made = [
-            stack.enter_context(node("cluster-enabled yes", "cluster-node-timeout 2000", *lines))
+            stack.enter_context(node(*CLUSTERED, *lines))
             for _ in range(nodes)
         ]
         program = Path(_binaries()[0]).with_name("redis-cli")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
 
 import pytest
+import redis
 
-from eval.servers import Node, memory_of, node, replica
+from eval.servers import CLUSTERED, HOST, Node, cluster, memory_of, node, owner, replica
 from so_mcp import AgentView, Memory
 from so_mcp.config import ServerAddress
 from so_mcp.errors import AccessError, StoreError
-from so_mcp.names import database_user, mind_key
+from so_mcp.names import database_user, mind_key, world_key
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +69,55 @@ def test_a_supervisor_at_a_replica_is_told_where_to_write(
         with pytest.raises(StoreError, match="is a replica"):
             there.set("parcel", "sent", by="Ann")
         assert there.step() == 1
+
+
+@pytest.fixture(scope="module")
+def with_a_follower() -> Iterator[tuple[list[Node], Node, Node]]:
+    """A cluster, one of its nodes, and a replica of that one."""
+    with cluster() as nodes, node(*CLUSTERED) as follower:
+        held = nodes[1]
+        follower.client.execute_command("CLUSTER MEET", HOST, nodes[0].port)
+        name = held.client.execute_command("CLUSTER MYID")
+        while True:  # it has to hear of that node first
+            with suppress(redis.ResponseError):
+                follower.client.execute_command("CLUSTER REPLICATE", name)
+                break
+        while follower.client.info("replication").get("master_link_status") != "up":
+            pass
+        for one in nodes:
+            while f"{HOST}:{follower.port}" not in one.client.execute_command("CLUSTER NODES"):
+                pass
+        yield nodes, held, follower
+
+
+def test_in_a_cluster_a_replica_answers_an_agent_itself_and_takes_over_when_its_primary_is_gone(
+    with_a_follower: tuple[list[Node], Node, Node]
+) -> None:
+    nodes, held, follower = with_a_follower
+    scenario = next(name for name in (f"desk-{number}" for number in count())
+                    if owner(nodes, world_key(name)) is held)
+    with memory_of(nodes[0].address, scenario) as memory:
+        memory.set("parcel", "packed", audience=["Shipping"])
+        granted = memory.grant("Shipping")
+        assert held.client.wait(1, 10_000) == 1
+        own = replace(follower.address, password=granted.password)
+        with AgentView("Shipping", scenario, own) as view:
+            asked = [reads(held), reads(follower)]
+            assert [found.value for found in view.my_beliefs()] == ["packed"]
+            assert [reads(held), reads(follower)] == [asked[0], asked[1] + 1]
+
+        held.stop()
+        while follower.client.execute_command("ROLE")[0] != "master":
+            pass
+        while nodes[0].client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
+            pass
+        assert memory.believes("Shipping", "parcel") == "packed"
+        memory.set("parcel", "sent", audience=["Shipping"])
+        assert memory.verify() == []
+        with AgentView("Shipping", scenario, replace(own, port=nodes[0].port)) as view:
+            assert [found.value for found in view.my_beliefs()] == ["sent"]
+
+
+def reads(of: Node) -> int:
+    """How many queries of agents and supervisors a node has answered."""
+    return of.client.info("commandstats").get("cmdstat_graph.RO_QUERY", {}).get("calls", 0)
