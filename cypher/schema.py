@@ -150,7 +150,7 @@ SCHEMA = {
                 "place": "where it competes, where that is not its step: step times a million, "
                          "and some more",
                 "through": "who passed it on",
-                "retracted": "[since when, agents …] each: it does not count for chains of these",
+                "retracted": "[since when, step, agents …] each: it does not count for chains of these",
             }),
             Node("Aside", "Others talked, and this mind's owner heard nothing.", {
                 "step": "its number among the events that reached this mind",

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from .config import Config
 from .embedded import EmbeddedStore
-from .memory import Memory
+from .memory import Memory, supervising
 from .names import composed, near_names, shown
 from .progress import Progress, silent
 from .tools import Tool, tools_for
@@ -33,13 +33,7 @@ def source_of(config: Config) -> Source:
     if config.agent is not None:
         store = config.server or EmbeddedStore(config.path)
         return AgentView(config.agent, config.scenarios, store)
-    if config.server is not None:
-        server = config.server
-        return Memory(
-            config.scenario, host=server.host, port=server.port,
-            username=server.username, password=server.password,
-        )
-    return Memory(config.scenario, path=config.path)
+    return supervising(config)
 
 
 def tools_of(source: Source) -> dict[str, Tool]:

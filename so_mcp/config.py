@@ -56,7 +56,7 @@ class Config:
     scenario: str
     agent: str | None
     server: ServerAddress | None  # None: the embedded database at `path`
-    path: Path
+    path: Path  # of no meaning with a server
     others: tuple[str, ...] = ()  # an agent's further scenarios
 
     @property
@@ -79,11 +79,12 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Config:
     env = os.environ if environ is None else environ
     agent = env.get("SO_AGENT") or None
     scenario, *others = _scenarios(env, agent)
+    server, path = server_address(env), env.get("FALKORDB_LITE_PATH")
     return Config(
         scenario=scenario,
         agent=None if agent is None else normal_name(agent, "SO_AGENT"),
-        server=server_address(env),
-        path=store_path(env.get("FALKORDB_LITE_PATH")),
+        server=server,
+        path=Path() if server and not path else store_path(path),  # what nobody needs takes time
         others=tuple(others),
     )
 

@@ -110,10 +110,11 @@ def cluster_nodes(told: str, *, replicas: bool) -> list[Node]:
 class Connections:
     """Connections to every node that was needed so far, and who holds what."""
 
-    def __init__(self, connect: Connect, *, one_node: bool) -> None:
-        """Nothing is opened until the first call. ``one_node``: it is certain that there is one."""
+    def __init__(self, connect: Connect, *, embedded: bool) -> None:
+        """Nothing is opened until the first call."""
         self._connect = connect
-        self.one_node = one_node
+        self.embedded = embedded
+        self.one_node = embedded  # holds all; of a server that has to be found out
         self._connecting = threading.Lock()
         self._closed_for_good = False
         self._clients: dict[Node, redis.Redis] = {}
@@ -123,10 +124,10 @@ class Connections:
         """Leave every node; ``for_good``: a thread still at work cannot come back."""
         self._closed_for_good |= for_good
         with self._connecting:
-            for client in self._clients.values():
+            clients, self._clients = self._clients, {}  # who is cut off forgets its own
+            for client in clients.values():
                 client.close()
                 client.connection_pool.disconnect()
-            self._clients.clear()
 
     def holder(self, key: str | None) -> Node:
         """The node that holds a key, as far as is known."""

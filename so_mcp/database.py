@@ -75,8 +75,10 @@ class Database:
 
     def close(self, *, for_good: bool = False) -> None:
         """Leave the embedded server; ``for_good``: a thread still at work cannot start it again."""
-        self._connections.close(for_good=for_good)
-        self._close()
+        try:
+            self._connections.close(for_good=for_good)
+        finally:
+            self._close()
 
     def command(self, *parts: str | int, beside: str | None = None) -> Any:
         """One plain command; if it changes nothing, once more if the connection had been lost.
@@ -108,7 +110,7 @@ class Database:
 
     def nodes(self, *, replicas: bool = True) -> list[Node]:
         """Every node, the one that we were told of first. For the supervisor alone."""
-        if self._connections.one_node:
+        if self._connections.embedded:
             return [None]
         if self.in_cluster():
             return cluster_nodes(self.command("CLUSTER", "NODES"), replicas=replicas)
@@ -126,9 +128,10 @@ class Database:
 
     def in_cluster(self) -> bool:
         """Whether it is a cluster. For the supervisor alone."""
-        return not self._connections.one_node and (
-            "cluster_enabled:1" in str(self.command("INFO", "cluster"))
-        )
+        if not self._connections.one_node:
+            told = str(self.command("INFO", "cluster"))
+            self._connections.one_node = "cluster_enabled:1" not in told
+        return not self._connections.one_node
 
     def everywhere(
         self, *commands: tuple[str, ...], nodes: Sequence[Node] | None = None
@@ -301,7 +304,7 @@ def supervisor_database(store: EmbeddedStore | ServerAddress) -> Database:
         own.attach()
         return client_of(own, *own.supervisor_login())
 
-    return Database(Connections(connect, one_node=True), own.detach, own.path)
+    return Database(Connections(connect, embedded=True), own.detach, own.path)
 
 
 def agent_database(store: EmbeddedStore | ServerAddress, username: str, agent: str) -> Database:
@@ -316,8 +319,8 @@ def agent_database(store: EmbeddedStore | ServerAddress, username: str, agent: s
         own.attach(create=False)
         return client_of(own, *own.agent_login(agent))
 
-    return Database(Connections(connect, one_node=True), own.detach)
+    return Database(Connections(connect, embedded=True), own.detach)
 
 
 def _on_server(connect: Connect) -> Database:
-    return Database(Connections(connect, one_node=False), lambda: None)
+    return Database(Connections(connect, embedded=False), lambda: None)

@@ -59,7 +59,7 @@ class Change:
     """A chain came to believe something else: ``held``, in place of the value ``before``.
 
     None as value is unknown. Where what it held was retracted, ``held`` is what is left: its ``at``
-    is when that happened, its ``via`` "retracted", and its ``step`` that of what was retracted.
+    is when that happened, its ``via`` "retracted", and its ``step`` that of the retraction.
     """
 
     chain: Chain
@@ -174,8 +174,7 @@ def what_changed(
 ) -> list[Change]:
     """What a mind came to believe, and to think that others believe, newest last: its own graph.
 
-    A retraction has no step of its own in a mind: it may be told again until something newer has
-    come. What was voided was never there, and is not told.
+    What was voided was never there, and is not told.
     """
     others = people(database, scenario, agent)
     chains = [(agent,), *((agent, other) for other in others)]
@@ -239,17 +238,9 @@ def _changes_at(
         for row in rows
         for agent, step in zip(row["witnesses"], row["steps"], strict=True)
     }
-    retracted = {
-        (agent, row["at"]): row["seq"]
-        for row in rows if row["kind"] == "retract"
-        for agent in row["witnesses"]
-    }
     found: dict[int, list[Change]] = {row["seq"]: [] for row in rows}
     for change in (change for past in pasts.values() for change in _changes(past)):
-        mind, held = change.chain[0], change.held
-        number = numbers.get((mind, held.step))
-        if held.via == RETRACTED:
-            number = retracted.get((mind, held.at))
+        number = numbers.get((change.chain[0], change.held.step))
         if number is not None:  # None: recorded since the events were read
             found[number].append(change)
     for changes in found.values():
@@ -261,19 +252,12 @@ def _changes(past: Past) -> Iterable[Change]:
     """What was added, or retracted, changes what is held where it is newer: one may come late."""
     counting = list(past.before)
     before = _newest(counting)
-    for held, gone in _in_turn(past):
-        if gone is None:
-            counting.append(held)
-        else:
-            counting.remove(held)
+    for held, went in _in_turn(past):
+        (counting.remove if went else counting.append)(held)
         now = _newest(counting)
         value, old = (None if one is None else one.value for one in (now, before))
         if value != old:
-            by = held if gone is None else replace(
-                held, value=value, at=gone, known=gone, via=RETRACTED, source=None, through=None,
-                text=None,
-            )
-            yield Change(held.chain, old, by)
+            yield Change(held.chain, old, _gone(held, value) if went else held)
         before = now
 
 
@@ -281,22 +265,24 @@ def _newest(counting: Iterable[Held]) -> Held | None:
     return max(counting, key=lambda held: held.order, default=None)
 
 
-def _in_turn(past: Past) -> Iterator[tuple[Held, int | None]]:
-    """What came as it came, and between it what went, with when: after what came by then."""
-    gone = sorted(
-        ((held.gone, number, held) for number, held in enumerate((*past.before, *past.added))
-         if held.gone is not None),
-        key=lambda one: one[:2],
+def _gone(held: Held, left: str | None) -> Held:
+    """A retraction of something, as a change to what is left."""
+    at, step = held.gone or (held.at, held.step)
+    return replace(
+        held, value=left, at=at, known=at, step=step, via=RETRACTED, source=None, through=None,
+        text=None,
     )
-    came: set[int] = {number for number, _ in enumerate(past.before)}
-    for number, held in enumerate(past.added, len(past.before)):
-        while gone and gone[0][0] < held.known and gone[0][1] in came:
-            at, _, went = gone.pop(0)
-            yield went, at
-        came.add(number)
-        yield held, None
-    for at, _, went in gone:
-        yield went, at
+
+
+def _in_turn(past: Past) -> Iterator[tuple[Held, bool]]:
+    """What came as it came, and between it what went (True); nothing goes before it has come."""
+    turns = [(past.turn(held.known, held.step), False, held) for held in past.added]
+    for held in (*past.before, *past.added):
+        if held.gone is not None:
+            came = past.turn(held.known, held.step) if held in past.added else (0, 0)
+            turns.append((max(past.turn(*held.gone), came), True, held))
+    turns.sort(key=lambda turn: turn[:2])
+    return ((held, went) for _, went, held in turns)
 
 
 def _where(stays: list[Row], order: Order) -> dict[str, tuple[str, ...]]:

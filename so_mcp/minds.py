@@ -44,7 +44,7 @@ class Held:
     # Only where history is asked:
     place: int = 0  # among what it holds from one moment
     known: int = 0  # since when it was held, ms
-    gone: int | None = None  # since when it was retracted for this chain, ms
+    gone: tuple[int, int] | None = None  # since when it was retracted for this chain, ms, and step
 
     @property
     def order(self) -> tuple[int, int]:
@@ -57,7 +57,7 @@ class Held:
         return cls(
             chain, entity, row["value"], row["at"], row["step"], row["via"], row["source"],
             row["room"], row["text"], tuple(row["witnesses"]), row["through"], row.get("place", 0),
-            row.get("known", 0), row.get("gone"),
+            row.get("known", 0), tuple(gone) if (gone := row.get("gone")) else None,
         )
 
 
@@ -77,6 +77,11 @@ class Past(NamedTuple):
 
     before: list[Held]
     added: list[Held]
+    by_step: bool
+
+    def turn(self, at: int, step: int) -> tuple[int, int]:
+        """Where something that happened then, and reached the mind in that step, comes in."""
+        return (step, at) if self.by_step else (at, step)
 
 
 class Aside(NamedTuple):
@@ -240,17 +245,14 @@ def histories(
     ]
     found: dict[tuple[tuple[str, ...], str], Past] = {}
     answers = database.read_all(calls) if calls else []
-    for (mind, (chains, since)), rows in zip(asked.items(), answers, strict=True):
+    for (chains, since), rows in zip(asked.values(), answers, strict=True):
         for row in rows:
             chain = chains[row["chain"]]
             held = Held.from_row(chain, row["entity"], row)
-            past = found.setdefault((chain, row["entity"]), Past([], []))
+            past = found.setdefault((chain, row["entity"]), Past([], [], since.step > 0))
             (past.added if row["added"] else past.before).append(held)
-        if since.step:  # what came late was added after what is newer than it
-            for (chain, _), past in found.items():
-                if chain[0] == mind:
-                    past.added.sort(key=lambda held: held.step)
     for past in found.values():
+        past.added.sort(key=lambda held: past.turn(held.known, held.step))
         past.before.sort(key=lambda held: held.order, reverse=True)
     return found
 

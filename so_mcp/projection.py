@@ -26,9 +26,10 @@ Tables = dict[Table, Counter[Row]]
 
 
 class Retraction(NamedTuple):
-    """For chains over whom an event no longer counts in one mind, and since when (ms)."""
+    """For chains over whom an event no longer counts in one mind, since when (ms), and its step."""
 
     at: int
+    step: int
     members: tuple[str, ...]
 
 
@@ -82,19 +83,22 @@ def project(log: Iterable[LoggedEvent], settings: Settings) -> Projection:
     world.at = max((event.at for event in events), default=0)
     world.voids = len(void)
     return Projection(
-        world, projected, void, steps, _retractions(projected), _places(projected, steps), past
+        world, projected, void, steps, _retractions(projected, steps), _places(projected, steps),
+        past,
     )
 
 
-def _retractions(events: dict[int, Done]) -> dict[tuple[str, int], tuple[Retraction, ...]]:
+def _retractions(
+    events: dict[int, Done], steps: dict[str, dict[int, int]]
+) -> dict[tuple[str, int], tuple[Retraction, ...]]:
     found: dict[tuple[str, int], tuple[Retraction, ...]] = {}
     for event, _, routed in events.values():
         if event.kind == "retract" and event.target in events:
             if events[event.target].event.order > event.order:
                 continue
-            retraction = Retraction(event.at, routed.appeared)
             for mind in routed.witnesses:
                 key = mind, event.target
+                retraction = Retraction(event.at, steps[mind][event.seq], routed.appeared)
                 found[key] = (*found.get(key, ()), retraction)
     return found
 
@@ -214,9 +218,9 @@ def beliefs(projection: Projection, seq: int) -> Iterator[tuple[str, Row]]:
         if of != seq:
             row |= {"known": event.at, "place": projection.places[mind, seq, of]}
         row["retracted"] = [
-            [at, *members]
+            [at, step, *members]
             for line in lineage(projection, seq)
-            for at, members in projection.retractions.get((mind, line), ())
+            for at, step, members in projection.retractions.get((mind, line), ())
         ] or None
         yield mind, belief_key(row)
 

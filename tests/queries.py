@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from so_mcp import AgentView, Memory
+from stores import memory_of, view_of
+
+from so_mcp import Memory
 from so_mcp.contents import mind_graph
 from so_mcp.minds import entities
 
@@ -118,7 +120,7 @@ STARTS: dict[str, list[str]] = {
     "mind/values": ["all Active"],
     "mind/entities": ["all Active"],
     "mind/scopes": ["all Active"],
-    "mind/step": ["all Active"],
+    "mind/step": ["all Active", "all Belief"],
     "mind/settle": ["index Active", "all Active"],
     "mind/settle_late": ["index Active", "all Active"],
     # An earlier time is rarely asked about, and an index on history costs every event.
@@ -127,7 +129,7 @@ STARTS: dict[str, list[str]] = {
     "mind/contents": ["all Belief"],
     "world/witnessed": ["all Agent"],
     "mind/graph": ["all Belief"],
-    "mind/history": ["all Belief", "all Belief", "all Belief"],
+    "mind/history": ["all Belief", "all Belief"],
     # The whole list is wanted.
     "world/agents": ["all Agent"],
     "world/entities": ["all Entity"],
@@ -290,13 +292,13 @@ def ask_everything(memory: Memory, observe: Any) -> None:
     memory.timeline(limit=20)
     memory.explain("Dia", "coin")  # as it was passed on
     memory.grant("Bob")
-    with AgentView("Bob", memory.scenario, memory.store) as view:
+    with view_of("Bob", memory.scenario, memory.store) as view:
         view.database.observers.append(observe)
         view.who_is_misinformed()
         view.what_changed()
         view.step()
         entities(view.database, view.scenario, view.agent)
         mind_graph(view.database, view.scenario, view.agent)
-    with Memory(memory.scenario, path=memory.store.path) as again:  # it has no copy of the world
+    with memory_of(memory.store, memory.scenario) as again:  # it has no copy of the world
         again.database.observers.append(observe)
         again.record(STORY[4:5])

@@ -65,8 +65,7 @@ class OwnExplanationAnswer(Answer):
 
 
 class OwnChange(BaseModel):
-    """step: your own number of the event, or of what was retracted. yours: you came to believe it;
-    of: who you think did."""
+    """step: your own number of the event. yours: you came to believe it; of: who you think did."""
 
     step: int
     at: str
@@ -113,11 +112,10 @@ class ChangedAnswer(Answer):
                 you = f"you think {others}"
             elif c.of:
                 you += f", and think the same of {some(c.of)}"
-            came = f"step {c.step} was retracted" if c.how == RETRACTED else how_it_came(
+            came = "an earlier event was retracted" if c.how == RETRACTED else how_it_came(
                 c.how, c.source, c.through
             )
-            step = f"step {c.step}, " if c.how != RETRACTED else ""
-            lines.append(f"- {step}{c.at}: {c.entity}: {you} ({came}).")
+            lines.append(f"- step {c.step}, {c.at}: {c.entity}: {you} ({came}).")
         if self.cut:
             lines.append(
                 f"The newest {len(self.changes)} of {self.total}. Give a later since, or raise limit."

@@ -17,7 +17,7 @@
 // returns: known     int?   since when it is held, where that is later, ms
 // returns: place     int?   where it competes, where that is not its step
 // returns: through   str?   who passed it on
-// returns: retracted list?  [since when, ms, agents …] each: for whose chains it does not count
+// returns: retracted list?  [since when, ms, step, agents …] each: for whose chains it does not count
 // returns: active    bool   whether it is on the frontier: not closed by mind/settle
 
 MATCH (b:Belief)

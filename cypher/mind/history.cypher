@@ -1,7 +1,6 @@
 // What one mind came to hold through the eyes of several chains, oldest first: for each chain and
 // entity what was added since, preceded by what was held until then: the newest, and what was
-// retracted since. A retraction has no step of its own: it is taken to be since where nothing that
-// the mind has of an earlier step is newer, so it may be told twice, and never not.
+// retracted since.
 //
 // mode:    read
 // param:   entity  str?   only this entity; null: all
@@ -17,7 +16,7 @@
 // returns: step    int    which of the events that reached this mind it is from
 // returns: known   int    since when it was held, ms
 // returns: place   int    where it competes among those of one moment
-// returns: gone    int?   since when it was retracted for the chain, ms
+// returns: gone    list?  since when it was retracted for the chain, ms, and in which step
 // returns: via     str    saw, said, announced, told, reported, read or forwarded
 // returns: source  str?   whose doing or saying it was
 // returns: room    str?   where
@@ -25,25 +24,25 @@
 // returns: through str?   who passed it on
 // returns: witnesses list who took part, as it appeared to this mind
 
-OPTIONAL MATCH (seen:Belief) WHERE seen.step <= $after
-WITH coalesce(max(coalesce(seen.known, seen.at)), 0) AS then
 MATCH (new:Belief)
 WHERE coalesce(new.known, new.at) <= $as_of AND ($entity IS NULL OR new.entity = $entity)
   AND ((coalesce(new.known, new.at) >= $since AND new.step > $after)
-    OR any(r IN coalesce(new.retracted, []) WHERE r[0] >= $since AND r[0] >= then))
-WITH then, collect(DISTINCT new.entity) AS touched
+    OR any(r IN coalesce(new.retracted, []) WHERE r[0] >= $since AND r[1] > $after))
+WITH collect(DISTINCT new.entity) AS touched
 MATCH (b:Belief)
 WHERE coalesce(b.known, b.at) <= $as_of AND b.entity IN touched
 UNWIND range(0, size($chains) - 1) AS chain
-WITH then, b, chain, $chains[chain] AS c
+WITH b, chain, $chains[chain] AS c
 WHERE b.min_depth <= c[3] AND (b.max_depth IS NULL OR b.max_depth >= c[3])
   AND ((b.about IS NULL AND all(a IN c[0] WHERE a IN b.members))
     OR (b.about = c[2] AND all(a IN c[1] WHERE a IN b.members)))
-WITH then, chain, b, coalesce(b.known, b.at) AS known,
-     [r IN coalesce(b.retracted, []) WHERE r[0] <= $as_of AND all(a IN c[0] WHERE a IN r) | r[0]] AS out
-WITH then, chain, b, known, known >= $since AND b.step > $after AS added,
-     reduce(first = out[0], at IN out | CASE WHEN at < first THEN at ELSE first END) AS gone
-WHERE gone IS NULL OR (gone >= $since AND gone >= then AND (gone > known OR NOT added))
+WITH chain, b, coalesce(b.known, b.at) AS known,
+     [r IN coalesce(b.retracted, []) WHERE r[0] <= $as_of AND all(a IN c[0] WHERE a IN r)] AS out
+WITH chain, b, known, known >= $since AND b.step > $after AS added, out,
+     reduce(first = out[0], r IN out |
+       CASE WHEN r[0] < first[0] OR (r[0] = first[0] AND r[1] < first[1]) THEN r ELSE first END) AS gone
+WHERE gone IS NULL
+   OR (all(r IN out WHERE r[0] >= $since AND r[1] > $after) AND (gone[0] > known OR NOT added))
 WITH chain, b, added, gone ORDER BY b.at DESC, coalesce(b.place, b.step * 1000000) DESC
 WITH chain, b.entity AS entity, collect([b, added, gone]) AS held
 WITH chain, entity, [p IN held WHERE p[1]] AS new, [p IN held WHERE NOT p[1] AND p[2] IS NULL] AS old,
@@ -52,7 +51,7 @@ WHERE size(new) > 0 OR size(taken) > 0
 UNWIND new + taken + old[0..1] AS held
 WITH chain, entity, held[0] AS b, held[1] AS added, held[2] AS gone
 RETURN chain, entity, added, b.value AS value, b.at AS at, b.step AS step,
-       coalesce(b.known, b.at) AS known, coalesce(b.place, b.step * 1000000) AS place, gone,
-       b.via AS via, b.source AS source, b.room AS room, b.text AS text, b.through AS through,
-       coalesce(b.witnesses, b.members) AS witnesses
+       coalesce(b.known, b.at) AS known, coalesce(b.place, b.step * 1000000) AS place,
+       gone[0..2] AS gone, b.via AS via, b.source AS source, b.room AS room, b.text AS text,
+       b.through AS through, coalesce(b.witnesses, b.members) AS witnesses
 ORDER BY chain, entity, known, step

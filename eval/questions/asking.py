@@ -1,16 +1,13 @@
 """Stories are recorded, each as a scenario of its own on the embedded database, and asked."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import batched
-from pathlib import Path
 from typing import Any
 
+from eval.servers import answer, memory_of, running
 from so_mcp import Memory
 
-from .story import Question, Story
+from .story import Story
 
 AT_ONCE = 8  # events; a desk records as it goes, so late ones and voids meet what is there already
 SCENARIOS_AT_ONCE = 100  # in one database, whose memory they all take
@@ -21,10 +18,10 @@ Answers = list[str | None]
 def answers(stories: Sequence[Story]) -> Iterator[Answers]:
     """What the memory answers to the questions of each story, in order."""
     for some in batched(stories, SCENARIOS_AT_ONCE):
-        with _store() as path:
+        with running() as store:
             for number, story in enumerate(some):
                 settings: dict[str, Any] = story.settings
-                with Memory(f"desk-{number}", path=path, **settings) as memory:
+                with memory_of(store, f"desk-{number}", **settings) as memory:
                     yield told(memory, story)
 
 
@@ -37,23 +34,5 @@ def told(memory: Memory, story: Story) -> Answers:
         with memory.as_recorded(point) as then:
             for index, question in enumerate(story.questions):
                 if question.as_recorded == point:
-                    found[index] = _answer(then, question)
+                    found[index] = answer(then, question.chain, question.entity, question.as_of)
     return found
-
-
-def _answer(memory: Memory, question: Question) -> str | None:
-    if not question.chain:
-        return memory.truth(question.entity, question.as_of)
-    return memory.believes(question.chain, question.entity, question.as_of)
-
-
-@contextmanager
-def _store() -> Iterator[Path]:
-    """A database in a folder of its own, which goes with it."""
-    folder = tempfile.mkdtemp(prefix="questions-")
-    try:
-        with Memory("staying", path=Path(folder, "store")) as staying:
-            staying.agents()  # connects: the server runs until the last one leaves
-            yield Path(folder, "store")
-    finally:
-        shutil.rmtree(folder)
