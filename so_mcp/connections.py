@@ -110,9 +110,15 @@ def cluster_nodes(told: str, *, replicas: bool) -> list[Node]:
 class Connections:
     """Connections to every node that was needed so far, and who holds what."""
 
-    def __init__(self, connect: Connect, *, embedded: bool) -> None:
-        """Nothing is opened until the first call."""
-        self._connect = connect
+    def __init__(
+        self,
+        connect: Connect,
+        *,
+        embedded: bool,
+        check: Callable[[redis.Redis], None] = lambda _: None,
+    ) -> None:
+        """Nothing is opened until the first call. ``check`` raises for a node that cannot be used."""
+        self._connect, self._check = connect, check
         self.embedded = embedded
         self.one_node = embedded  # holds all; of a server that has to be found out
         self._connecting = threading.Lock()
@@ -174,6 +180,7 @@ class Connections:
             if node not in self._clients:
                 client = self._connect(node)
                 _wait_until_loaded(client)
+                self._check(client)
                 self._clients[node] = client
             return self._clients[node]
 

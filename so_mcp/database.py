@@ -296,7 +296,8 @@ def supervisor_database(store: EmbeddedStore | ServerAddress) -> Database:
     """The supervisor's login: every graph of every scenario."""
     if isinstance(store, ServerAddress):
         return _on_server(
-            lambda node: client_of(at(store, node), store.username, store.password)
+            lambda node: client_of(at(store, node), store.username, store.password),
+            _refuse_cut_answers,
         )
     own = EmbeddedStore(store.path)  # each database is counted among the users by itself
 
@@ -322,5 +323,21 @@ def agent_database(store: EmbeddedStore | ServerAddress, username: str, agent: s
     return Database(Connections(connect, embedded=True), own.detach)
 
 
-def _on_server(connect: Connect) -> Database:
-    return Database(Connections(connect, embedded=False), lambda: None)
+def _on_server(
+    connect: Connect, check: Callable[[redis.Redis], None] = lambda _: None
+) -> Database:
+    return Database(Connections(connect, embedded=False, check=check), lambda: None)
+
+
+def _refuse_cut_answers(client: Any) -> None:
+    """A server may leave rows out of an answer and not say so; then a world would be read in part."""
+    try:
+        limit = client.execute_command("GRAPH.CONFIG", "GET", "RESULTSET_SIZE")[1]
+    except redis_errors.ResponseError:
+        return  # this user may not look; `so-mcp doctor` says what it needs
+    if limit != -1:
+        raise StoreError(
+            f"The server cuts every answer after {limit} rows and does not say so. Nothing was read or "
+            "written. There, run: GRAPH.CONFIG SET RESULTSET_SIZE -1, and start it so "
+            "(FALKORDB_ARGS, or its line loadmodule)."
+        )

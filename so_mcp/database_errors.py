@@ -35,7 +35,8 @@ _MEANINGS = (
         # The client library cuts the database's own code off.
         redis_errors.NoPermissionError, "NOPERM", AccessError,
         "The database refused this user: NOPERM {text}. An agent reads its own mind in the "
-        "scenarios it was granted: so-mcp grant AGENT --scenario NAME.",
+        "scenarios it was granted: so-mcp grant AGENT --scenario NAME. A supervisor's user on a "
+        "server needs the rights that DEPLOY.md lists.",
     ),
     _Meaning(
         redis_errors.ReadOnlyError, "READONLY", StoreError,

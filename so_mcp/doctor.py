@@ -207,11 +207,12 @@ def _process(store: EmbeddedStore) -> Generator[Check, None, bool]:
                     f"kill -CONT {listening}, if it is stopped; else: so-mcp stop" if listening
                     else "so-mcp stop")
         return False
+    who = f"process {listening}" if listening else "in another container"
     if not used:
-        yield Check("database", WARNING, f"it runs (process {listening}) though nobody uses it: the "
+        yield Check("database", WARNING, f"it runs ({who}) though nobody uses it: the "
                     "last one was killed. The next one to leave stops it.", "so-mcp stop")
     else:
-        yield Check("database", OK, f"it runs (process {listening}) and is in use.")
+        yield Check("database", OK, f"it runs ({who}) and is in use.")
     return True
 
 
@@ -255,6 +256,7 @@ def _server(address: ServerAddress, agent: str | None) -> Iterator[Check]:
             yield Check("server", OK, f"{where} answers and lets {username or 'default'} in.")
             if agent is None:
                 yield from _role(client)
+                yield from _rows(client)
                 yield from _database(client, "set it on the server")
                 yield from _nodes(address)
     except redis_errors.AuthenticationError:
@@ -272,6 +274,15 @@ def _role(client: _Client) -> Iterator[Check]:
     if role in {"slave", b"slave"}:
         yield Check("role", PROBLEM, f"it is a replica of {more[0]}:{more[1]}: agents may read here, and "
                     "nothing can be recorded.", "For a supervisor, name that one in FALKORDB_HOST.")
+
+
+def _rows(client: _Client) -> Iterator[Check]:
+    with suppress(redis_errors.ResponseError):
+        limit = client.execute_command("GRAPH.CONFIG", "GET", "RESULTSET_SIZE")[1]
+        if limit != -1:
+            yield Check("answers", PROBLEM, f"it cuts every answer after {limit} rows and does not say "
+                        "so; a supervisor refuses it.", "On the server: GRAPH.CONFIG SET RESULTSET_SIZE "
+                        "-1, and start it so.")
 
 
 def _nodes(address: ServerAddress) -> Iterator[Check]:

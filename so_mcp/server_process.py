@@ -41,9 +41,9 @@ def server_pid(path: Path, socket_path: str) -> int | None:
             probe.connect(socket_path)
             if hasattr(socket, "SO_PEERCRED"):
                 size = struct.calcsize("3i")
-                return int(
-                    struct.unpack("3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[0]
-                )
+                peer = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+                # 0: it runs in another container; a signal to 0 would end ourselves.
+                return int(struct.unpack("3i", peer)[0]) or None
             return int(struct.unpack("i", probe.getsockopt(0, _LOCAL_PEERPID, 4))[0])
         except OSError:
             return _written_pid(path)
@@ -75,7 +75,7 @@ def stop_server(path: Path, socket_path: str) -> bool:
         if is_free(lock):
             return True
         time.sleep(0.005)
-    who = "whose number is not known" if pid is None else f"process {pid},"
+    who = "whose number is not known (in another container?)," if pid is None else f"process {pid},"
     raise StoreError(
         f"The database of {path}, {who} does not end. If it is stopped, let it go on (kill -CONT); "
         "what was acknowledged is in its file, so it may also be killed."

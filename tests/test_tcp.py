@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
 
+from eval.servers import PASSWORD, node
 from so_mcp import AgentView, Memory
-from so_mcp.config import ServerAddress
-from so_mcp.embedded import _MODULE_ARGUMENTS, _binaries
+from so_mcp.config import Config, ServerAddress
+from so_mcp.doctor import PROBLEM, examine
 from so_mcp.errors import AccessError, StoreError
 from so_mcp.names import mind_key
-
-PASSWORD = "a server's password"
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[ServerAddress]:
-    """The bundled binaries as a server on a loopback port; there is no Docker to run another."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    folder = Path(tempfile.mkdtemp(prefix="so-"))
-    server, module = _binaries()
-    configuration = folder / "redis.conf"
-    configuration.write_text(
-        f'port {port}\nbind 127.0.0.1\ndir {folder}\nsave ""\nlogfile {folder}/log\n'
-        f'requirepass "{PASSWORD}"\nloadmodule {module} {_MODULE_ARGUMENTS}\n'
-    )
-    with subprocess.Popen([server, configuration]) as process:
-        client = redis.Redis(port=port, password=PASSWORD)
-        while True:
-            try:
-                client.ping()
-                break
-            except (redis.ConnectionError, redis.BusyLoadingError):
-                assert process.poll() is None, (folder / "log").read_text()
-        client.close()
-        yield ServerAddress("127.0.0.1", port, None, PASSWORD)
-        process.terminate()
-    shutil.rmtree(folder)
+    """A server as one starts it without much thought: with a password, and no file of users."""
+    with node('aclfile ""', f'requirepass "{PASSWORD}"') as made:
+        yield made.address
 
 
 @pytest.fixture
@@ -114,3 +88,21 @@ def test_a_wrong_password_and_a_wrong_port_say_what_to_check(address: ServerAddr
         pytest.raises(StoreError, match="check FALKORDB_HOST and FALKORDB_PORT"),
     ):
         memory.believes("Maya", "refund")
+
+
+def test_a_server_that_cuts_answers_is_refused_before_anything_is_read(
+    memory: Memory, address: ServerAddress
+) -> None:
+    memory.set("e", "v", by="Ann")
+    memory.database.command("GRAPH.CONFIG", "SET", "RESULTSET_SIZE", "5")
+    try:
+        with (
+            Memory("desk", host=address.host, port=address.port, password=address.password) as other,
+            pytest.raises(StoreError, match="after 5 rows.*GRAPH.CONFIG SET RESULTSET_SIZE -1"),
+        ):
+            other.set("e", "w", by="Ann")
+        config = Config("desk", None, address, Path())
+        assert "answers" in [check.what for check in examine(config) if check.verdict == PROBLEM]
+    finally:
+        memory.database.command("GRAPH.CONFIG", "SET", "RESULTSET_SIZE", "-1")
+    assert memory.believes("Ann", "e") == "v"
