@@ -124,6 +124,8 @@ class Connections:
         self._connecting = threading.Lock()
         self._closed_for_good = False
         self._clients: dict[Node, redis.Redis] = {}
+        self._first: Node = None  # who is asked where nothing is known
+        self._others: set[Address] = set()  # who may be, should that one be gone
         self._holders: dict[int, Address] = {}  # by hash slot; of others the first node knows
 
     def close(self, *, for_good: bool = False) -> None:
@@ -148,7 +150,8 @@ class Connections:
     def moved(self, error: redis_errors.MovedError, asked: Node) -> None:
         """Remember what a node said of a slot that it does not hold."""
         host = error.host or (asked.host if asked else self._client(None).get_connection_kwargs()["host"])
-        self._holders[error.slot_id] = Address(str(host), int(error.port))
+        self._holders[error.slot_id] = named = Address(str(host), int(error.port))
+        self._others.add(named)
 
     def take(self, node: Node) -> tuple[redis.ConnectionPool, Any]:
         """A live connection, to be given back to its pool.
@@ -164,6 +167,8 @@ class Connections:
             except redis_errors.RedisError as error:
                 self.forget(node)
                 again = isinstance(error, redis_errors.ConnectionError) and attempt == 1
+                if again and node is None and self._others:
+                    self._first = self._others.pop()  # the first node of this cluster is gone
                 if not again or (isinstance(error, redis_errors.AuthenticationError) and not known):
                     raise
         raise AssertionError("unreachable")
@@ -178,7 +183,7 @@ class Connections:
             if self._closed_for_good:
                 raise ConnectionLostError("The connection is closed: this process is ending.")
             if node not in self._clients:
-                client = self._connect(node)
+                client = self._connect(self._first if node is None else node)
                 _wait_until_loaded(client)
                 self._check(client)
                 self._clients[node] = client

@@ -191,8 +191,11 @@ def test_with_a_node_down_the_others_answer_and_a_login_says_where_it_is_not() -
         for node in (first, deciding):
             node.client.config_set("cluster-require-full-coverage", "no")
         there, gone = scenario_on(nodes, first), scenario_on(nodes, down)
-        with memory_of(first.address, there) as memory, memory_of(first.address, gone) as lost:
-            for each in (memory, lost):
+        with (
+            memory_of(first.address, there) as memory, memory_of(first.address, gone) as lost,
+            memory_of(down.address, there) as elsewhere,
+        ):
+            for each in (memory, lost, elsewhere):
                 each.set("e", "v", by="Ann")
             granted = memory.grant("Ann")
             down.stop()
@@ -203,6 +206,7 @@ def test_with_a_node_down_the_others_answer_and_a_login_says_where_it_is_not() -
                 assert time.monotonic() < deadline
             assert memory.believes("Ann", "e") == "v"
             memory.set("e", "w", by="Ann")
+            assert elsewhere.believes("Ann", "e") == "w"  # its own first node is the one that is down
             with as_agent("Ann", there, first, granted.password) as view:
                 assert [held.value for held in view.my_beliefs()] == ["w"]
             with pytest.raises(StoreError):
