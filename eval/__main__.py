@@ -13,6 +13,7 @@ COMMANDS = {
     "speed": ("eval.speed", "measure events and nested reads as ratios to floors"),
     "tools": ("eval.tools", "measure each tool through stdio beside the same call in Python"),
     "wire": ("eval.wire", "measure starts, reads and writes through stdio and HTTP, and 50 writers"),
+    "hosts": ("eval.hosts", "try the server in hosts and before checkers, as they really are"),
     "faults": ("eval.faults", "kill every process, feed bad input, attack a login: nothing may give"),
     "tom": ("eval.tom", "score the memory on six more data sets on belief, if they are here"),
     "questions": ("eval.questions", "score the memory on 2,000 questions to depth 6, made here"),

@@ -7,11 +7,14 @@ needs a line for each scenario, the first of which is the one that is counted an
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from so_mcp import AgentView, Memory, scenarios
+from eval.servers import memory_of
+from so_mcp import AgentView, scenarios
 from so_mcp.calls import Source
+from so_mcp.embedded import EmbeddedStore
+from so_mcp.grants import Store
 from so_mcp.tools import Mode, Tool
 
 Asks = dict[str, list[dict[str, Any]]]
@@ -156,17 +159,18 @@ def asks_of(tool: Tool, scenario: str) -> list[dict[str, Any]]:
     return asks
 
 
-def played(path: Path, scenario: str, mode: Mode) -> Source:
-    """The scenario in the store at ``path``, ready to be asked in one of the modes."""
-    memory = Memory(scenario, path=path)
+def played(store: Store, scenario: str, mode: Mode) -> Source:
+    """The scenario in that database, ready to be asked in one of the modes."""
+    memory = memory_of(store, scenario)
     if memory.step() == 0:
         scenarios.play(memory, scenarios.load(scenario))
     if mode == "supervisor":
         return memory
     with memory:
         agent = AGENTS[scenario]
-        memory.grant(agent)
-        return AgentView(agent, scenario, memory.store)
+        password = memory.grant(agent).password
+        own = store if isinstance(store, EmbeddedStore) else replace(store, username=None, password=password)
+        return AgentView(agent, scenario, own)
 
 
 def command_of(tool: str, ask: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import anyio
@@ -27,6 +28,7 @@ from so_mcp.server import build_server
 
 ROOT = Path(__file__).resolve().parents[1]
 RENEW = "make docs"
+_SHOWN = 400  # characters of a result, of which a failure has many
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +260,42 @@ def questions_text() -> str:
         return _not_run("questions")
     rows = {"this memory": found["depth"], **found["baselines"]}
     return _scores(("",), "depth", {(name,): counts for name, counts in rows.items()})
+
+
+def wire_text() -> str:
+    """Show what ``python -m eval wire --save`` measured last, through either way."""
+    if (found := _measured("wire")) is None:
+        return _not_run("wire")
+    ways = tuple(found["start"])
+    rows: dict[str, Callable[[str], str]] = {
+        "start of the process to its first `tools/list`, p50 and longest, s":
+            lambda way: "{p50 s:.2f}, {max s:.2f}".format_map(found["start"][way]),
+        "read, two deep, p50 and p99, ms":
+            lambda way: "{p50 ms:.1f}, {p99 ms:.1f}".format_map(found["read"][way]),
+        "write, five witnesses, p50 and p99, ms":
+            lambda way: "{p50 ms:.1f}, {p99 ms:.1f}".format_map(found["write"][way]),
+        "50 writes at once by two processes: acknowledged, there afterwards":
+            lambda way: "{acknowledged}, {there}".format_map(found["writers"][way]),
+        "and minds that differ from a replay of the log":
+            lambda way: "{differences}".format_map(found["writers"][way]),
+    }
+    listed = [
+        (f"`tools/list`, {mode}", *(f"{counted[what]:,}" for what in ("tools", "tokens", "bytes / 4")))
+        for mode, counted in found["tools/list"].items()
+    ]
+    return (
+        _table(("", *ways), [(what, *map(figures, ways)) for what, figures in rows.items()])
+        + "\n" + _table(("", "tools", "tokens", "bytes / 4"), listed)
+    )
+
+
+def hosts_text() -> str:
+    """Show what ``python -m eval hosts --save`` tried last; a failure stands there like the rest."""
+    if (found := _measured("hosts")) is None:
+        return _not_run("hosts")
+    return _table(("host or checker", "what was tried", "result"), [
+        (row["who"], row["tried"], shorten(row["result"], _SHOWN)) for row in found
+    ])
 
 
 def _scores(

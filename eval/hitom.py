@@ -1,7 +1,7 @@
 """Hi-ToM (He et al., Findings of EMNLP 2023): 1,200 questions of order 0 to 4, asked of the memory.
 
-Every distinct story is recorded as a scenario of its own on the embedded database; the answers are
-what `Memory.truth` and `Memory.believes` say. They are held against two keys: ``released``, the
+Every distinct story is recorded as a scenario of its own, on the embedded database, a server behind
+TLS, or a cluster of three nodes (``--database``); the answers are what `Memory.truth` and `Memory.believes` say. They are held against two keys: ``released``, the
 data set's own labels, and ``reference``, what its authors' belief-tracking code answers when the
 story is replayed through it. The two keys contradict each other in places; nothing is fitted.
 
@@ -16,7 +16,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from eval import results as kept
-from eval import stories
+from eval import servers, stories
 from so_mcp import Memory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,24 +141,27 @@ def load(path: Path) -> list[Item]:
         ) from error
 
 
-def answer(items: Sequence[Item], readers: dict[str, Reader] = READERS) -> dict[str, Answers]:
-    """Return each reader's answers in the order of ``items``; a story is recorded once."""
+def answer(
+    items: Sequence[Item], readers: dict[str, Reader] = READERS, on: str = "embedded"
+) -> dict[str, Answers]:
+    """Return each reader's answers in the order of ``items``; a story is recorded once.
+
+    ``on``: one of `servers.DATABASES`, made for it.
+    """
     by_story: dict[str, list[int]] = {}
     for position, item in enumerate(items):
         by_story.setdefault(item.story, []).append(position)
     answers: dict[str, Answers] = {name: [None] * len(items) for name in readers}
-    with tempfile.TemporaryDirectory(prefix="hitom-") as folder:
-        store = Path(folder, "store")
-        with Memory("hitom", path=store) as staying:
-            staying.agents()  # connects: the server runs until the last one leaves
-            for number, positions in enumerate(by_story.values()):
-                with Memory(
-                    f"hitom-{number}", policy="exit-order", rooms="place", path=store
-                ) as memory:
-                    memory.record(items[positions[0]].events)
-                    for position in positions:
-                        for name, reader in readers.items():
-                            answers[name][position] = reader(memory, items[position].question)
+    with servers.database(on) as (store, _), servers.memory_of(store, "hitom") as staying:
+        staying.agents()  # connects: an embedded database runs until the last one leaves
+        for number, positions in enumerate(by_story.values()):
+            with servers.memory_of(
+                store, f"hitom-{number}", policy="exit-order", rooms="place"
+            ) as memory:
+                memory.record(items[positions[0]].events)
+                for position in positions:
+                    for name, reader in readers.items():
+                        answers[name][position] = reader(memory, items[position].question)
     return answers
 
 
@@ -208,6 +210,10 @@ def text(items: Sequence[Item], found: dict[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what `run` reads."""
     parser.add_argument("--json", action="store_true", help="print the scores as JSON alone")
+    parser.add_argument(
+        "--database", choices=servers.DATABASES, default="embedded",
+        help="what to record on (default embedded); the others are started for it, on loopback",
+    )
     parser.add_argument("--save", action="store_true", help="keep them for the README")
 
 
@@ -219,7 +225,11 @@ def run(args: argparse.Namespace) -> int:
     except DataError as error:
         print(error, file=sys.stderr)
         return 1
-    found = results(items, answer(items))
+    try:
+        found = results(items, answer(items, on=args.database))
+    except servers.MissingProgramError as missing:
+        print(missing, file=sys.stderr)
+        return 1
     if args.save:
         kept.save("hitom", found)
     if args.json:

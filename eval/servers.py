@@ -29,6 +29,9 @@ from so_mcp.grants import Store
 HOST = "127.0.0.1"
 PASSWORD = "a_server's_password"  # noqa: S105 - of servers that live for a test; the file of users has no quotes
 
+DATABASES = ("embedded", "server", "cluster")
+# As DEPLOY.md says; `hz`: how soon the end of a copy for a fork is noticed.
+_LASTING = ("appendonly yes", "hz 100")
 CLUSTERED = ("cluster-enabled yes", "cluster-node-timeout 2000")  # of a node of a cluster
 
 
@@ -186,6 +189,37 @@ def owner(nodes: Sequence[Node], key: str) -> Node:
     raise RuntimeError(f"no node holds {key}")
 
 
+@contextmanager
+def database(kind: str) -> Iterator[tuple[Store, list[Node]]]:
+    """An empty database, one of `DATABASES`, and the nodes of it that are servers of ours.
+
+    ``embedded``: in a folder that is not made yet; ``server``: one behind TLS; ``cluster``: three.
+    """
+    with ExitStack() as stack:
+        if kind == "embedded":
+            store = EmbeddedStore(stack.enter_context(_folder()) / "store")
+            stack.callback(EmbeddedStore(store.path).stop)
+            yield store, []
+        elif kind == "server":
+            made = stack.enter_context(node(*_LASTING))
+            yield stack.enter_context(tls(made.address)), [made]
+        else:
+            nodes = stack.enter_context(cluster(3, *_LASTING))
+            yield nodes[0].address, nodes
+
+
+@contextmanager
+def running() -> Iterator[EmbeddedStore]:
+    """An empty embedded database that runs for as long as the block lasts, whoever leaves it."""
+    with _folder() as folder:
+        store = EmbeddedStore(folder / "store")
+        store.attach()
+        try:
+            yield store
+        finally:
+            store.stop()
+
+
 def memory_of(store: Store, scenario: str = "support", **settings: Any) -> Memory:
     """A supervisor's memory there."""
     if isinstance(store, EmbeddedStore):
@@ -196,6 +230,13 @@ def memory_of(store: Store, scenario: str = "support", **settings: Any) -> Memor
     )
 
 
+def answer(
+    memory: Memory, chain: Sequence[str], entity: str, as_of: int | str | None = None
+) -> str | None:
+    """What a chain believes; what is so, of an empty one."""
+    return memory.believes(chain, entity, as_of) if chain else memory.truth(entity, as_of)
+
+
 def holder(store: ServerAddress, key: str | None) -> ServerAddress:
     """The node of a cluster that holds a key: on loopback they differ in their ports."""
     if key is None or store.tls:  # the proxy is before one server
@@ -203,13 +244,11 @@ def holder(store: ServerAddress, key: str | None) -> ServerAddress:
     with redis.Redis(
         host=store.host, port=store.port, username=store.username, password=store.password
     ) as made:
-        client: Any = made
         try:
-            slot, slots = client.execute_command("CLUSTER KEYSLOT", key), client.cluster("slots")
-        except redis.ResponseError:  # it is no cluster
-            return store
-    [port] = [served["primary"][1] for (first, last), served in slots.items() if first <= slot <= last]
-    return replace(store, port=int(port))
+            made.exists(key)
+        except redis.exceptions.MovedError as moved:
+            return replace(store, port=int(moved.port))
+    return store
 
 
 def bare_socket(store: Store, *, holding: str | None = None) -> socket.socket:
@@ -228,9 +267,8 @@ def bare_socket(store: Store, *, holding: str | None = None) -> socket.socket:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="so-"))
-    yield path
-    shutil.rmtree(path)
+    with tempfile.TemporaryDirectory(prefix="so-") as path:
+        yield Path(path)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from mcp.client.stdio import StdioServerParameters
 from eval import results
 from eval.asks import AGENTS, asks_of, played
 from so_mcp.calls import Source, ask
+from so_mcp.embedded import EmbeddedStore
 from so_mcp.tools import TOOLS, Mode, Tool
 
 SCENARIO = "support"
@@ -53,7 +54,7 @@ async def measure(path: Path, rounds: int) -> Figures:
     """p50 in milliseconds of each tool: ``python``, ``stdio``, and what the wire adds."""
     figures: Figures = {}
     for mode in MODES:
-        source = played(path, SCENARIO, mode)
+        source = played(EmbeddedStore(path), SCENARIO, mode)
         tools = [tool for tool in TOOLS if tool.mode == mode]
         with source:
             async with Client(_server(path, mode)) as client:
@@ -84,7 +85,7 @@ async def _measured(
                 took = []
                 for way in ("python", "stdio"):
                     if tool.effect == "destroys":
-                        played(path, SCENARIO, "supervisor").close()
+                        played(EmbeddedStore(path), SCENARIO, "supervisor").close()
                     start = time.perf_counter()
                     if way == "python":
                         answer = ask(tool, source, arguments)

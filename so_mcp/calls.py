@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
 from .config import Config
+from .diagnostics import timed
 from .embedded import EmbeddedStore
 from .memory import Memory, supervising
 from .names import composed, near_names, shown
@@ -88,11 +89,12 @@ def ask(
     if isinstance(source, AgentView):
         source = within(source, arguments.pop(SCENARIO, None))
     heard = {_PROGRESS: progress} if _PROGRESS in tool.function.__annotations__ else {}
-    # Of a read, the step before it: what comes in meanwhile is new to who asks "since" then.
-    before = source.step() if tool.effect == "reads" else None
-    answer = tool.function(source, **arguments, **heard)
-    answer.step = source.step() if before is None else before
-    return answer
+    with timed("tool", tool=tool.name):
+        # Of a read, the step before it: what comes in meanwhile is new to who asks "since" then.
+        before = source.step() if tool.effect == "reads" else None
+        answer = tool.function(source, **arguments, **heard)
+        answer.step = source.step() if before is None else before
+        return answer
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

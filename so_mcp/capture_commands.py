@@ -20,7 +20,6 @@ from .capture.callers import Callers
 from .capture.claude_code import People, events_of
 from .capture.spool import Spool
 from .config import Config, from_environment
-from .memory import supervising
 from .names import normal_name
 
 _SECONDS = 1.0
@@ -78,8 +77,8 @@ def _claude_code(options: argparse.Namespace) -> int:
         given = sys.stdin.buffer.read().decode("utf-8", "replace")
         try:
             heard = json.loads(given)
-            waiting = Callers(spool.folder / "callers").hear(heard)
-            events = events_of(heard, People(options.user, options.main), now, waiting)
+            other = Callers(spool.folder / "callers").hear(heard)
+            events = events_of(heard, People(options.user, options.main), now, other)
         except Exception as error:  # noqa: BLE001 - a host of tomorrow; kept, to be looked at
             spool.refuse(given, f"a hook's input: {error!r}")
             return 0
@@ -112,6 +111,8 @@ def _install(options: argparse.Namespace, config: Config) -> int:
 
 
 def _drain(_: argparse.Namespace, config: Config) -> int:
+    from .memory import supervising  # noqa: PLC0415 - hooks do not need it
+
     spool = Spool.of(config)
     try:
         drained = spool.drain(lambda scenario: supervising(config, scenario))

@@ -7,7 +7,9 @@ import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from . import (
@@ -18,9 +20,8 @@ from . import (
     serve_commands,
     store_commands,
 )
-from .config import Config, from_environment
+from .config import Config, from_environment, log_level
 from .errors import SecondOrderError, message_of
-from .memory import Memory, supervising
 from .names import normal_name
 
 
@@ -29,15 +30,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if "never_fails" in options:  # a hook: whatever is wrong with us, its host goes on
         return int(options.never_fails(options))
+    _end_orderly()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # names are of any script, whatever the locale
+    level = None
     try:
         config = from_environment()
+        level = log_level()
+        if level is not None:
+            from .diagnostics import start  # noqa: PLC0415 - only where it is wanted
+
+            start(level)
         run: Callable[[argparse.Namespace, Config], int] = options.run
         code = run(options, config)
         sys.stdout.flush()
     except SecondOrderError as error:
-        print(f"so-mcp: {message_of(error)}", file=sys.stderr)
+        _refuse(message_of(error), structured=level is not None)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -46,9 +54,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # who reads it has enough: `so-mcp grant Ann | head -1`
             return 128 + signal.SIGPIPE
-        print(f"so-mcp: {error}", file=sys.stderr)
+        _refuse(str(error), structured=level is not None)
         return 1
     return code
+
+
+def _end_orderly() -> None:
+    """End at SIGTERM and SIGHUP as at Ctrl-C: what is open is closed, half a file is removed."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            # Windows has no SIGHUP; nohup ignores it.
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, leave)
+
+
+def _refuse(why: str, *, structured: bool) -> None:
+    """Say why nothing was done: to a person, or as all that is logged is said."""
+    if structured:
+        from .diagnostics import end  # noqa: PLC0415
+
+        end(why, failed=True)
+    else:
+        print(f"so-mcp: {why}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,8 +131,9 @@ def _add_tools(commands: Any) -> None:
 
 def _record(options: argparse.Namespace, config: Config) -> int:
     from .commands import record  # noqa: PLC0415 - the tools take a moment to import
+    from .memory import supervising  # noqa: PLC0415
 
-    return record(options, _memory(options, config))
+    return record(options, supervising(config, options.scenario))
 
 
 def _call(options: argparse.Namespace, config: Config) -> int:
@@ -109,10 +142,6 @@ def _call(options: argparse.Namespace, config: Config) -> int:
     if options.scenario:
         config = config.asking(normal_name(options.scenario, "scenario"))
     return call(options, config)
-
-
-def _memory(options: argparse.Namespace, config: Config) -> Memory:
-    return supervising(config, options.scenario)
 
 
 def _demo(_: argparse.Namespace, __: Config) -> int:

@@ -7,6 +7,7 @@ that was slow or cut off must not happen again behind the caller's back.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -29,6 +30,7 @@ from .connections import (
     key_of,
 )
 from .database_errors import is_empty_graph, translated
+from .diagnostics import round_trip
 from .embedded import EmbeddedStore
 from .errors import (
     ConnectionLostError,
@@ -271,6 +273,7 @@ class Database:
         """One round trip; a refused command's error stands in its place in the answer."""
         for observer in self.observers:
             observer(commands)
+        begun = time.perf_counter()
         packed = [pack_command(command) for command in commands]  # type: ignore[arg-type]
         connection.send_packed_command([b"".join(packed)])
         replies = []
@@ -279,6 +282,7 @@ class Database:
                 replies.append(connection.read_response())
             except redis_errors.ResponseError as error:
                 replies.append(error)
+        round_trip(commands, begun)
         for reply in replies:
             if isinstance(reply, redis_errors.MovedError):
                 self._connections.moved(reply, node)

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .append_only import mend
+from .diagnostics import note
 from .errors import NotGrantedError, PlatformError, StoreError
 from .names import database_user, name_digest, shown
 from .private_files import (
@@ -264,6 +265,7 @@ class EmbeddedStore:
                 self._launch(handle.fd)
             # Our copy of the lock is closed: from here on it is the server's alone.
             if self._comes_up(logged):
+                note("database started", store=str(self.path))
                 return
             log = log_since(self.path, logged)
             mended = "append only file" in log and mend(self.path / "data")

@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .config import Config
 from .errors import InvalidInputError, StoreError
-from .memory import Memory, supervising
-from .transfer import read
+
+if TYPE_CHECKING:
+    from .memory import Memory
 
 
 def add_commands(commands: Any) -> None:
@@ -95,6 +96,8 @@ def _import(options: argparse.Namespace, config: Config) -> int:
 
 
 def _archive(options: argparse.Namespace, config: Config) -> int:
+    from .transfer import read  # noqa: PLC0415 - hooks import this module, and must be quick
+
     path = Path(options.file)
     with _memory(options, config) as memory:
         with _new_file(path) as stream:
@@ -145,6 +148,8 @@ def _forget(options: argparse.Namespace, config: Config) -> int:
 
 
 def _memory(options: argparse.Namespace, config: Config) -> Memory:
+    from .memory import supervising  # noqa: PLC0415 - see above
+
     return supervising(config, options.scenario)
 
 

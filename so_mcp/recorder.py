@@ -18,6 +18,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from .database import Call, Conflict, Database, Transaction, Turn
+from .diagnostics import debug
 from .embedded import FORMAT
 from .errors import (
     ConflictError,
@@ -348,6 +349,7 @@ class Recorder:
                     raise
                 lost = True  # nothing was being committed: look once more
             except Conflict:
+                debug("conflict", tries=number + 1, turn=bool(turn.mine))
                 self._world = None
                 if time.monotonic() > deadline:
                     break

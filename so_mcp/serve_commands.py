@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import secrets
-import signal
 import sys
 import threading
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .config import Config
+from .config import Config, log_level
 from .errors import InvalidInputError
 from .listening import (
     MAKE_TOKEN,
@@ -24,9 +23,10 @@ from .listening import (
 )
 
 if TYPE_CHECKING:
-    from .calls import Source
+    from .leaving import Leaving
 
 HOST, PORT, RATE = "127.0.0.1", 8000, 100.0
+QUIET = "warning"
 _HIGHEST_PORT = 65_535
 
 
@@ -55,13 +55,22 @@ def add_commands(commands: Any) -> None:
 
 def serve_stdio(_: argparse.Namespace, config: Config) -> int:
     """Serve until standard input ends, or a signal comes."""
+    leaving = _begin()
+
     from .calls import source_of  # noqa: PLC0415 - the tools take a moment to import
+    from .diagnostics import end  # noqa: PLC0415
     from .server import build_server  # noqa: PLC0415 - most of a second to import
     from .stdio import run  # noqa: PLC0415
 
     source = source_of(config)
-    _end_at_signals(source)
-    run(build_server(source))
+    leaving.closing(source)
+    server = build_server(source)
+    _started(config, "stdio")
+    if run(server):
+        end("standard input ended")
+    else:
+        end("standard output is closed")
+        os._exit(0)  # whatever still waits for a line
     return 0
 
 
@@ -89,20 +98,58 @@ def _serve_http(options: argparse.Namespace, config: Config) -> int:
     token = given_token(options.token_file)
     with listening(host, port) as listener:
         made = _made_token(local=is_loopback(listener)) if token is None else None
+        leaving = _begin()
 
         from .calls import source_of  # noqa: PLC0415 - the tools take a moment to import
         from .http import serve  # noqa: PLC0415 - most of a second to import
         from .server import build_server  # noqa: PLC0415
 
         source = source_of(config)
-        _end_at_signals(source)
+        leaving.closing(source)
         server = build_server(source)
+        _started(config, url_of(listener))
         print(f"{server.title}, at {url_of(listener)}")
         if made:
             print(f"Token, shown only here, until this ends: {made}")
         sys.stdout.flush()
         serve(server, listener, token or made or "", names=[*names, *_name(host)], rate=rate)
     return 0
+
+
+def _begin() -> Leaving:
+    """From here on this process is a server: what it says is structured, and a signal ends it."""
+    from .diagnostics import start  # noqa: PLC0415 - hooks import this module, and must be quick
+    from .leaving import Leaving  # noqa: PLC0415
+
+    start(log_level() or QUIET)
+    return Leaving()
+
+
+def _started(config: Config, where: str) -> None:
+    """Say so to who looks; and of a supervisor, have what hooks left meanwhile recorded."""
+    from . import __version__  # noqa: PLC0415
+    from .diagnostics import note, place_of  # noqa: PLC0415
+
+    note(
+        "start", version=__version__, mode="supervisor" if config.agent is None else "agent",
+        agent=config.agent, scenarios=[*config.scenarios],
+        store=place_of(config.server or config.path), at=where,
+    )
+    if config.agent is None:
+        threading.Thread(target=_drain, args=(config,), daemon=True).start()
+
+
+def _drain(config: Config) -> None:
+    """Start a process for what waits in the spool, if anything does; serving goes on whatever comes."""
+    from .capture.spool import Spool  # noqa: PLC0415
+    from .diagnostics import note  # noqa: PLC0415
+
+    with contextlib.suppress(OSError, RuntimeError):  # no folder of ours, no home
+        spool = Spool.of(config)
+        waiting = len(spool.waiting())
+        if waiting and (draining := spool.start_draining()) is not None:
+            note("spool", waiting=waiting)
+            draining.wait()
 
 
 def _name(host: str) -> list[str]:
@@ -124,21 +171,3 @@ def _made_token(*, local: bool) -> str:
             f"keep it): {how}"
         )
     return secrets.token_hex(32)
-
-
-def _end_at_signals(source: Source) -> None:
-    """End the process at SIGTERM, SIGINT, SIGHUP, whatever it is doing."""
-
-    def end(number: int) -> None:
-        # Reading stdin cannot be interrupted, so the process ends here; what is being recorded
-        # is one transaction of the database and is there whole or not at all.
-        source.database.close(for_good=True)
-        os._exit(128 + number)
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        # In a thread: this one may be just what closing has to wait for.
-        threading.Thread(target=end, args=(number,)).start()
-
-    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-        if hasattr(signal, name):  # Windows has no SIGHUP
-            signal.signal(getattr(signal, name), leave)

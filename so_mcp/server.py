@@ -10,6 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import inspect
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal, get_type_hints
@@ -35,6 +36,7 @@ from .calls import (
     unknown_argument,
 )
 from .completions import add_completions
+from .diagnostics import debug, note, timed
 from .errors import InvalidInputError, SecondOrderError, message_of
 from .names import type_of
 from .progress import Progress
@@ -46,6 +48,7 @@ from .view import AgentView
 from .wording import some
 
 Format = Literal["concise", "detailed"]
+_LONGEST_METHOD = 100  # characters of it that are logged
 
 # Of what only reads, the protocol gives no meaning to the other hints.
 _ANNOTATIONS = {
@@ -87,12 +90,17 @@ def build_server(source: Source) -> MCPServer[Any]:
     async def check_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         """Refuse arguments that do not fit, in our words: the SDK drops unknown ones silently."""
         if ctx.method == "tools/call" and isinstance(ctx.params, dict):
-            problem = _problem(served, str(ctx.params.get("name")), ctx.params.get("arguments"))
-            if problem:
+            name, arguments = str(ctx.params.get("name")), ctx.params.get("arguments")
+            debug("call", **_known(served, name, arguments))
+            if problem := _problem(served, name, arguments):
+                named = name if name in served else None
+                note("tool", tool=named, ms=0.0, error=InvalidInputError.__name__)
                 return CallToolResult(
                     content=[TextContent(type="text", text=problem)], is_error=True
                 )
-        return await call_next(ctx)
+            return await call_next(ctx)
+        with timed("request", level=logging.DEBUG, method=str(ctx.method)[:_LONGEST_METHOD]):
+            return await call_next(ctx)
 
     server: MCPServer[Any] = MCPServer(
         name="so-mcp" if agent is None else "so-mcp-agent",
@@ -227,3 +235,12 @@ def _problem(served: dict[str, ServedTool], name: str, arguments: Any) -> str | 
     except InvalidInputError as error:
         return f"{name}: {error}"
     return None
+
+
+def _known(served: dict[str, ServedTool], name: str, arguments: Any) -> dict[str, Any]:
+    """Of a call, what may be logged: the tool's name and its arguments', those that there are."""
+    if name not in served:
+        return {"tool": None}
+    known = served[name].parameters.get("properties", {})
+    given = arguments if isinstance(arguments, dict) else {}
+    return {"tool": name, "arguments": [argument for argument in given if argument in known]}

@@ -11,6 +11,7 @@ import struct
 import time
 from pathlib import Path
 
+from .diagnostics import note
 from .errors import StoreError
 from .private_files import is_free
 
@@ -73,6 +74,7 @@ def stop_server(path: Path, socket_path: str) -> bool:
     deadline = time.monotonic() + (_CHILD_SECONDS if pid is None else _STOP_SECONDS)
     while time.monotonic() < deadline:
         if is_free(lock):
+            note("database stopped", store=str(path))
             return True
         time.sleep(0.005)
     who = "whose number is not known (in another container?)," if pid is None else f"process {pid},"

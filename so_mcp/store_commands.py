@@ -6,11 +6,13 @@ import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .config import Config
-from .embedded import EmbeddedStore
 from .errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from .embedded import EmbeddedStore
 
 
 def add_commands(commands: Any) -> None:
@@ -106,6 +108,8 @@ def _migrate(_: argparse.Namespace, config: Config) -> int:
 
 
 def _stop(_: argparse.Namespace, config: Config) -> int:
+    from .embedded import EmbeddedStore  # noqa: PLC0415 - as below
+
     stopped = EmbeddedStore(config.path).stop()
     print("Stopped." if stopped else f"No database is running at {config.path}.")
     return 0
@@ -120,4 +124,6 @@ def _embedded(config: Config, otherwise: str) -> EmbeddedStore:
             "SO_AGENT is set, so this process is that agent and can only read its own mind. "
             "Unset it to supervise."
         )
+    from .embedded import EmbeddedStore  # noqa: PLC0415 - hooks import this module, and must be quick
+
     return EmbeddedStore(config.path)

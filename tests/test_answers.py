@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import pytest
 from mcp import Client
+from stores import Store, Stores
 
 from eval.asks import ASKS, SCENARIOS, asks_of, command_of, played
 from so_mcp.calls import ask
@@ -27,22 +26,20 @@ GOLDEN = Path(__file__).parent / "golden" / "answers"
 
 
 @pytest.fixture(scope="module")
-def unchanged() -> Iterator[Path]:
-    """A store in which every tool that only reads is asked."""
-    parent = Path(tempfile.mkdtemp(prefix="so-"))
-    store = EmbeddedStore(parent / "store")
-    store.attach()
-    for scenario in SCENARIOS:
-        played(store.path, scenario, "supervisor").close()
-    yield store.path
-    store.stop()
-    shutil.rmtree(parent)
+def unchanged(stores: Stores) -> Iterator[Store]:
+    """A database in which every tool that only reads is asked."""
+    with stores.new() as store:
+        if isinstance(store, EmbeddedStore):
+            store.attach()
+        for scenario in SCENARIOS:
+            played(store, scenario, "supervisor").close()
+        yield store
 
 
-def answers(tool: Tool, scenario: str, path: Path) -> str:
+def answers(tool: Tool, scenario: str, store: Store) -> str:
     """Everything that a tool is asked there, and what it says."""
     said = []
-    with played(path, scenario, tool.mode) as source:
+    with played(store, scenario, tool.mode) as source:
         for arguments in asks_of(tool, scenario):
             try:
                 text = ask(tool, source, arguments).text()
@@ -59,9 +56,9 @@ def golden(tool: Tool, scenario: str) -> Path:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: f"{tool.mode}-{tool.name}")
 def test_each_tool_says_on_each_scenario_what_was_found_right(
-    tool: Tool, scenario: str, unchanged: Path, store_path: Path
+    tool: Tool, scenario: str, unchanged: Store, own_store: Store
 ) -> None:
-    found = answers(tool, scenario, unchanged if tool.effect == "reads" else store_path)
+    found = answers(tool, scenario, unchanged if tool.effect == "reads" else own_store)
     file = golden(tool, scenario)
     if os.environ.get("SO_GOLDEN"):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -72,13 +69,13 @@ def test_each_tool_says_on_each_scenario_what_was_found_right(
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: f"{tool.mode}-{tool.name}")
 def test_a_host_gets_the_same_text_and_data_that_fit_the_schema(
-    tool: Tool, unchanged: Path, store_path: Path
+    tool: Tool, unchanged: Store, own_store: Store
 ) -> None:
-    path = unchanged if tool.effect == "reads" else store_path
+    store = unchanged if tool.effect == "reads" else own_store
     said = golden(tool, "support").read_text("utf-8").split("\n> ")
 
     async def main() -> None:
-        with played(path, "support", tool.mode) as source:
+        with played(store, "support", tool.mode) as source:
             async with Client(build_server(source)) as client:
                 served = {tool.name: tool for tool in (await client.list_tools()).tools}[tool.name]
                 for arguments, expected in zip(asks_of(tool, "support"), said, strict=True):

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import redis
+from stores import client, credentials
 from test_tcp import address as address  # noqa: PLC0414 - a fixture
 
-from eval.faults.attack import EXPECTED, Attack, attack
+from eval.faults.attack import Attack, attack
 from eval.faults.hidden import Hidden, hide
 from so_mcp import AgentView, Memory
 from so_mcp.config import ServerAddress
@@ -22,6 +22,10 @@ from so_mcp.names import mind_key
 
 NewMemory = Callable[..., Memory]
 ODD = ("*", "a?b", "[x]", "Tomás", "Mary Ann", "a:b", "A>B", "{x}", "李雷", "🚚", "shipping")
+
+
+def attacked(memory: Memory, agent: str, **options: Any) -> Attack:
+    return attack(memory, agent, credentials(agent, memory.store)[1], **options)
 
 
 def happen(memory: Memory) -> None:
@@ -48,13 +52,14 @@ def story(new_memory: NewMemory) -> Memory:
 def test_an_agent_may_run_the_short_list_and_tells_hidden_from_absent_by_nothing(
     story: Memory,
 ) -> None:
-    found = attack(story, "Shipping")
+    found = attacked(story, "Shipping")
     assert found.findings == []
-    assert set(found.allowed) == EXPECTED == {
-        "graph.ro_query", "client|setinfo", "ping", "auth", "hello", "reset", "quit",
+    assert {*found.allowed, "readonly"} == found.expected | {"readonly"} == {
+        "graph.ro_query", "client|setinfo", "ping", "auth", "hello", "reset", "quit", "readonly",
     }
+    assert ("readonly" in found.allowed) == story.database.in_cluster()
     assert found.commands > 400
-    assert found.refused == found.commands - len(EXPECTED)
+    assert found.refused == found.commands - len(found.expected)
     assert found.reads > 150
 
 
@@ -62,7 +67,7 @@ def test_an_agent_may_run_the_short_list_and_tells_hidden_from_absent_by_nothing
 def test_so_it_is_for_an_agent_whose_name_is_a_pattern_or_not_ascii(
     story: Memory, agent: str
 ) -> None:
-    assert attack(story, agent).findings == []
+    assert attacked(story, agent).findings == []
 
 
 def test_so_it_is_on_a_server(address: ServerAddress) -> None:
@@ -89,16 +94,17 @@ def test_so_it_is_on_a_server(address: ServerAddress) -> None:
 )
 def test_the_attack_finds_what_a_login_has_too_much(story: Memory, rule: str, found: str) -> None:
     username = story.grant("Shipping").username
-    story.database.command("ACL", "SETUSER", username, rule.replace("SCENARIO", story.scenario))
-    assert found.replace("SCENARIO", story.scenario) in attack(story, "Shipping").findings
+    rule = rule.replace("SCENARIO", story.scenario)
+    story.database.everywhere(("ACL", "SETUSER", username, rule))
+    assert found.replace("SCENARIO", story.scenario) in attacked(story, "Shipping").findings
 
 
 def test_who_may_send_info_server_counts_what_reached_others(story: Memory) -> None:
     """Why no agent may, and why its client is not the one that sends it."""
-    username, password = story.store.agent_login("Shipping")
-    story.database.command("ACL", "SETUSER", username, "+info|server")
-    with redis.Redis(
-        unix_socket_path=story.store.socket_path, username=username, password=password
+    username, password = credentials("Shipping", story.store)
+    story.database.everywhere(("ACL", "SETUSER", username, "+info|server"))
+    with client(
+        story.store, username, password, holding=mind_key(story.scenario, "Shipping")
     ) as attacker:
         def told() -> tuple[int, int]:
             info = attacker.execute_command("INFO", "server", "keyspace", "commandstats")
@@ -133,7 +139,7 @@ def test_the_attack_finds_a_tool_that_knows_more_than_the_mind(
             raise UnknownNameError("did you mean another?")
 
     leaky("my_beliefs", near)
-    assert [what.partition(",")[0] for what in attack(story, "Shipping").findings] == [
+    assert [what.partition(",")[0] for what in attacked(story, "Shipping").findings] == [
         "tool my_beliefs", "prompt correct"
     ]
 
@@ -149,21 +155,21 @@ def test_the_attack_finds_a_tool_that_asks_more_where_something_is_hidden(
                 view.step()
 
     leaky("explained", lambda view, _, person=None: again(view, person))
-    found = attack(story, "Shipping", calls=200)
+    found = attacked(story, "Shipping", calls=200)
     assert {what.partition(",")[0] for what in found.findings} == {"tool explain"}
     assert found.ratio is not None
     assert found.ratio > 1.1
 
 
 def test_what_is_hidden_takes_as_long_as_what_does_not_exist(story: Memory) -> None:
-    assert 0.9 <= Hidden(story, "Shipping").ratio(1_000) <= 1.1
+    assert 0.9 <= Hidden(story, "Shipping", credentials("Shipping", story.store)[1]).ratio(1_000) <= 1.1
 
 
 def test_there_must_be_something_hidden_to_look_for(memory: Memory) -> None:
     memory.set("parcel", "packed", audience=["Shipping"])
     memory.grant("Shipping")
     with pytest.raises(ValueError, match="no entity hidden from 'Shipping'"):
-        attack(memory, "Shipping")
+        attacked(memory, "Shipping")
 
 
 def test_no_statistic_of_a_mind_counts_what_did_not_reach_it(new_memory: NewMemory) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from logs import AGENTS, ENTITIES, agents, attentive_logs, attentive_settings, entities, values
+from stores import memory_of
 from test_properties import answers, chains, contents, expected, raw
 
 from so_mcp import Memory
@@ -72,7 +73,7 @@ def test_it_does_not_matter_who_of_several_records_what(
 ) -> None:
     """Each keeps what has happened at hand, and must notice when another wrote."""
     memory, reference = new_memory(**chosen), modelled(log, chosen)
-    with Memory(memory.scenario, path=memory.store.path, **chosen) as other:
+    with memory_of(memory.store, memory.scenario, **chosen) as other:
         for event in log:
             data.draw(st.sampled_from([memory, other])).record([event])
     assert answers(memory, chains(3)) == expected(reference, chains(3))

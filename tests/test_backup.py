@@ -20,6 +20,8 @@ from so_mcp.cli import main
 from so_mcp.embedded import EmbeddedStore
 from so_mcp.errors import InvalidInputError, StoreError
 
+pytestmark = pytest.mark.runs_on("embedded", why="backup and restore of the embedded store; a server has its own")
+
 COMMAND = str(Path(sys.executable).parent / "so-mcp")
 
 

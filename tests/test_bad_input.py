@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from stores import Stores, environment, memory_of, view_of
 from test_cli import COMMAND
 
 import so_mcp.stdio
@@ -279,7 +280,7 @@ def test_a_line_without_end_is_not_read_into_memory(monkeypatch: pytest.MonkeyPa
 
 def _view(memory: Memory) -> AgentView:
     memory.grant("Escalation")
-    return AgentView("Escalation", memory.scenario, memory.store)
+    return view_of("Escalation", memory.scenario, memory.store)
 
 
 @pytest.mark.parametrize(
@@ -327,13 +328,11 @@ def test_an_error_names_the_field_in_few_words(
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The environment of a store that runs as long as this module."""
-    path = tmp_path_factory.mktemp("bad") / "store"
-    with Memory(path=path) as memory:
+def store(stores: Stores) -> Iterator[dict[str, str]]:
+    """The environment of a database that runs as long as this module."""
+    with stores.new() as made, memory_of(made) as memory:
         scenarios.play(memory, scenarios.load("support"))
-        yield {"FALKORDB_LITE_PATH": str(path), "PATH": "/bin"}
-    subprocess.run([COMMAND, "stop"], env={"FALKORDB_LITE_PATH": str(path)}, check=True, capture_output=True)
+        yield {**environment(made), "PATH": "/bin"}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import Store, environment, memory_of
 
 from so_mcp import Memory
 from so_mcp.capture.callers import Callers
@@ -27,14 +28,16 @@ from so_mcp.capture.spool import Spool
 from so_mcp.config import Config, from_environment
 from so_mcp.embedded import EmbeddedStore
 from so_mcp.errors import InvalidInputError
+from so_mcp.memory import supervising
 
 COMMAND = str(Path(sys.executable).parent / "so-mcp")
 
 
 @pytest.fixture
-def env(store_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of a hook with a store and a spool of its own; nobody drains afterwards."""
-    found = {"FALKORDB_LITE_PATH": str(store_path), "SO_SPOOL": str(store_path.parent / "spool")}
+def env(own_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment of a hook with a database and a spool of its own; nobody drains afterwards."""
+    spool = tmp_path_factory.mktemp("hooks") / "spool"
+    found = {**environment(own_store), "SO_SPOOL": str(spool)}
     yield found
     wait_until(lambda: is_free(spool_of(found)))
 
@@ -142,6 +145,24 @@ SESSION = [  # as Claude Code 2.1.332 reports; what is not read is left out
      "tool_response": {"isAsync": True, "status": "async_launched", "agentId": "a3"}},
     {"hook_event_name": "SubagentStop", "prompt_id": "p2", "agent_id": "a3", "agent_type": "ledger",
      "last_assistant_message": "so: budget = 5", "background_tasks": [{"id": "a2"}, {"id": "a3"}]},
+    # Messages between agents of the session; and to another session, which may never read it.
+    {"hook_event_name": "SubagentStart", "prompt_id": "p2", "agent_id": "a3", "agent_type": "ledger"},
+    {"hook_event_name": "PostToolUse", "tool_name": "SendMessage", "tool_use_id": "t6", "tool_input":
+     {"to": "nora", "summary": "a limit", "message": "so: limit = 50"}, "tool_response":
+     {"success": True, "message": "queued", "pin": {"id": "a2", "name": "nora", "ref": "f5"}}},
+    {"hook_event_name": "PostToolUse", "tool_name": "SendMessage", "tool_use_id": "t7",
+     "agent_id": "a2", "agent_type": "finance", "tool_input":
+     {"to": "main", "message": "so: carrier = DHL"}, "tool_response": {"success": True}},
+    {"hook_event_name": "UserPromptSubmit", "prompt_id": "p4", "prompt":
+     '<agent-message from="nora">\nso: carrier = Maya says so\n</agent-message>'},
+    {"hook_event_name": "PostToolUse", "tool_name": "SendMessage", "tool_use_id": "t8",
+     "tool_input": {"to": "elsewhere", "message": "so: limit = 0"},
+     "tool_response": {"success": True, "pin": {"id": "b7", "name": "elsewhere"}}},
+    {"hook_event_name": "PostToolUse", "tool_name": "SendMessage", "tool_use_id": "t9",
+     "tool_input": {"to": "nora", "message": "so: limit = 1"},
+     "tool_response": {"success": False, "pin": {"id": "a2"}}},
+    {"hook_event_name": "PreToolUse", "tool_name": "SendMessage", "tool_use_id": "t9",
+     "tool_input": {"to": "main", "message": "so: limit = 2"}},
     {"hook_event_name": "SubagentStop", "prompt_id": "p2", "agent_id": "a2", "agent_type": "finance",
      "last_assistant_message": "No.\nso: refund_4411 = rejected",
      "background_tasks": [{"id": "a2", "type": "subagent", "status": "running"}]},
@@ -174,6 +195,10 @@ def check_session(memory: Memory) -> None:
     assert sorted(f.chain for f in memory.false_beliefs(1, "refund_4411")) == [("Maya",), ("billing",)]
     assert memory.believes(["ledger"], "budget") == memory.believes(["finance"], "budget") == "5"
     assert memory.believes(["Desk"], "budget") is None, "a subagent's own subagent"
+    assert memory.believes(["finance", "Desk"], "limit") == memory.truth("limit") == "50"
+    assert memory.believes(["Maya"], "limit") is None
+    assert memory.believes(["Desk", "finance"], "carrier") == memory.truth("carrier") == "DHL"
+    assert memory.believes(["Maya"], "carrier") is None, "the host's words are not the user's"
     assert "press" not in memory.agents(), "it was never asked"
     assert memory.truth("secret") is None
     assert memory.verify() == []
@@ -197,13 +222,13 @@ def test_a_session_through_the_hooks_and_twice_of_each_is_recorded_once(
 ) -> None:
     """As with hooks in the user's settings and in the project's: each comes at a moment of its own."""
     spool, config = spool_of(env), from_environment(env)
-    with Memory(path=config.path) as memory:
+    with supervising(config) as memory:
         for number, given in enumerate(SESSION):
             for again in range(2):
                 if events := heard(given, 1_000 + 10 * number + again, tmp_path):
                     spool.put(config.scenario, events)
         assert spool.drain(lambda _: memory) > len(SESSION)
-    with Memory(path=config.path) as memory:
+    with supervising(config) as memory:
         check_session(memory)
         texts = [event.text for event in memory.timeline(limit=100).events if event.kind == "say"]
         assert len(texts) == len(set(texts))
@@ -218,6 +243,9 @@ def test_input_that_nobody_expected_is_no_error() -> None:
         {"hook_event_name": "SubagentStop", "background_tasks": "none"},
         {"hook_event_name": "SubagentStop", "agent_id": 7, "background_tasks": [{}]},
         {"hook_event_name": "UserPromptSubmit", "prompt": None},
+        {"hook_event_name": "PostToolUse", "tool_name": "SendMessage", "tool_response": {"pin": 7}},
+        {"hook_event_name": "PostToolUse", "tool_name": "SendMessage", "tool_input": {"to": "main",
+         "message": {"type": "shutdown_request"}}, "tool_response": {"success": True}},
         {"hook_event_name": "SessionStart", "source": "compact"},
     ]
     for given in odd:
@@ -272,17 +300,19 @@ def fastest(run: Callable[[], object], times: int = 2) -> float:
     return min(found)
 
 
+@pytest.mark.runs_on("embedded", why="what is wrong with an embedded store")
 @pytest.mark.parametrize("wrong", [stopped_database, held_start, no_folder])
 def test_a_hook_takes_no_longer_when_the_store_cannot_be_used_and_nothing_is_lost(
-    env: dict[str, str], store_path: Path, wrong: Callable[[Path], Any]
+    env: dict[str, str], own_store: Store, wrong: Callable[[Path], Any]
 ) -> None:
     start = fastest(lambda: so_mcp("--version", env=env))
-    with wrong(store_path):
+    assert isinstance(own_store, EmbeddedStore)
+    with wrong(own_store.path):
         numbers = iter(range(2))
         took = fastest(lambda: hook(prompt(next(numbers)), env))
         assert took < 2 * start + 0.5, "about as long as it takes to start; a busy machine varies"
         assert len(spool_of(env).waiting()) == 2
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         wait_until(lambda: is_free(spool_of(env)))
         assert so_mcp("hook", "drain", env=env).returncode == 0
         assert memory.step() == 2
@@ -336,9 +366,9 @@ def test_what_is_kept_is_for_its_owner_alone(env: dict[str, str]) -> None:
 
 
 def test_ten_hooks_at_once_are_recorded_once_each_by_themselves(
-    env: dict[str, str], store_path: Path
+    env: dict[str, str], own_store: Store
 ) -> None:
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         memory.step()
         running = [
             subprocess.Popen([COMMAND, "hook", "claude-code"], env=env, stdin=subprocess.PIPE)
@@ -356,11 +386,11 @@ def test_ten_hooks_at_once_are_recorded_once_each_by_themselves(
     assert not spool_of(env).log_file.exists()
 
 
-def test_a_killed_drainer_loses_and_doubles_nothing(env: dict[str, str], store_path: Path) -> None:
+def test_a_killed_drainer_loses_and_doubles_nothing(env: dict[str, str], own_store: Store) -> None:
     spool, count = spool_of(env), 300
     for number in range(count):
         spool.put("support", events_of(prompt(number, f"so: e{number % 7} = {number}"), People(), number))
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         memory.step()
         kills = 0
         while before := len(spool.waiting()):
@@ -382,22 +412,22 @@ def test_a_killed_drainer_loses_and_doubles_nothing(env: dict[str, str], store_p
 
 
 def test_what_was_recorded_but_not_removed_is_not_recorded_again(
-    env: dict[str, str], store_path: Path, tmp_path: Path
+    env: dict[str, str], own_store: Store, tmp_path: Path
 ) -> None:
     spool = spool_of(env)
     for number in range(5):
         spool.put("support", events_of(prompt(number), People(), number))
     kept = shutil.copytree(spool.folder / "waiting", tmp_path / "kept")
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         assert spool.drain(lambda _: memory) == 5
     shutil.copytree(kept, spool.folder / "waiting", dirs_exist_ok=True)
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         assert spool.drain(lambda _: memory) == 5
         assert (memory.step(), spool.waiting()) == (5, [])
 
 
 def test_one_event_that_cannot_be_recorded_holds_up_no_other(
-    env: dict[str, str], store_path: Path
+    env: dict[str, str], own_store: Store
 ) -> None:
     spool = spool_of(env)
     spool.put("support", events_of(prompt(1), People(), 1))
@@ -406,7 +436,7 @@ def test_one_event_that_cannot_be_recorded_holds_up_no_other(
     spool.put("support", events_of(prompt(2), People(), 2))
     (spool.folder / "waiting" / "0-broken.json").write_text("{")
     assert so_mcp("hook", "drain", env=env).stdout == "Recorded 5; 0 wait.\n"
-    with Memory(path=store_path) as memory, Memory("other", path=store_path) as other:
+    with memory_of(own_store) as memory, memory_of(own_store, "other") as other:
         assert (memory.step(), other.step()) == (2, 1)
     assert len(list((spool.folder / "refused").iterdir())) == 3
     assert spool.log_file.read_text().count("kept in") == 3
@@ -415,6 +445,7 @@ def test_one_event_that_cannot_be_recorded_holds_up_no_other(
 # --- the settings --------------------------------------------------------------------------------
 
 
+@pytest.mark.runs_on("embedded", why="a hook's command names no password of a server")
 def test_what_install_prints_runs_as_written_from_an_empty_environment(env: dict[str, str]) -> None:
     done = so_mcp("hook", "install", "claude-code", "--user", "Mary Ann", "--main", "it's *", env={
         **env, "SO_SCENARIO": "tom's desk"})
@@ -422,7 +453,7 @@ def test_what_install_prints_runs_as_written_from_an_empty_environment(env: dict
     assert {event: groups[0].get("matcher") for event, groups in hooks.items()} == {
         "SessionStart": None, "SessionEnd": None, "UserPromptSubmit": None, "Stop": None,
         "SubagentStart": None, "SubagentStop": None, "PreToolUse": "Agent|Task",
-        "PostToolUse": "Agent|Task", "PostToolUseFailure": "Agent|Task",
+        "PostToolUse": "Agent|Task|SendMessage", "PostToolUseFailure": "Agent|Task",
     }
     [command] = {hook["command"] for groups in hooks.values() for g in groups for hook in g["hooks"]}
     assert Path(next(w for w in shlex.split(command) if w.endswith("so-mcp"))).is_absolute()
@@ -431,7 +462,7 @@ def test_what_install_prints_runs_as_written_from_an_empty_environment(env: dict
         env={"PATH": "/usr/bin:/bin"},
     )
     drained(env)
-    with Memory("tom's desk", path=env["FALKORDB_LITE_PATH"]) as memory:
+    with supervising(from_environment(env), "tom's desk") as memory:
         assert memory.believes(["it's *", "Mary Ann"], "number") == "1"
 
 

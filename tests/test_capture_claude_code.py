@@ -12,9 +12,11 @@ import os
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,6 +28,13 @@ COMMAND = str(Path(sys.executable).parent / "so-mcp")
 DECIDE = {"description": "decide", "subagent_type": "billing",
           "prompt": "DECIDE.\nso told: refund_4411 = requested"}
 COUNT = {"description": "count", "subagent_type": "ledger", "prompt": "COUNT."}
+
+
+Call = tuple[str, dict[str, str]]  # a tool, and what it is given
+
+
+def tools_of(asked: dict[str, Any]) -> set[str]:
+    return {str(tool.get("name")) for tool in asked.get("tools", [])}
 
 
 def claude() -> Path | None:
@@ -51,26 +60,26 @@ class Scripted(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
+    def answer(self, asked: dict[str, Any]) -> str | Call:
+        """Words, or the call of a tool."""
+        said = json.dumps(asked["messages"])
+        if "COUNT." in said and "DECIDE." not in said:
+            return "so: budget_4411 = 0"
+        if "DECIDE." in said and "My lamp" not in said:
+            return "so: refund_4411 = approved" if "tool_result" in said else ("Agent", COUNT)
+        if "tool_result" in said:
+            return "Good news.\nso told: refund_4411 = approved"
+        return ("Agent", DECIDE) if "Agent" in tools_of(asked) else "ok"
+
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        said = json.dumps(asked["messages"])
-        calls: dict[str, str] | None = None
-        text = "ok"
-        if "COUNT." in said and "DECIDE." not in said:
-            text = "so: budget_4411 = 0"
-        elif "DECIDE." in said and "My lamp" not in said:
-            text = "so: refund_4411 = approved"
-            calls = None if "tool_result" in said else COUNT
-        elif "tool_result" in said:
-            text = "Good news.\nso told: refund_4411 = approved"
-        elif any(tool.get("name") == "Agent" for tool in asked.get("tools", [])):
-            calls = DECIDE
-        if calls is None:
+        answer = self.answer(asked)
+        if isinstance(answer, str):
             block: dict[str, Any] = {"type": "text", "text": ""}
-            delta = {"type": "text_delta", "text": text}
+            delta = {"type": "text_delta", "text": answer}
         else:
-            block = {"type": "tool_use", "id": f"toolu_{calls['description']}", "name": "Agent",
-                     "input": {}}
+            name, calls = answer
+            block = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex}", "name": name, "input": {}}
             delta = {"type": "input_json_delta", "partial_json": json.dumps(calls)}
         stop = "tool_use" if block["type"] == "tool_use" else "end_turn"
         usage = {"input_tokens": 1, "output_tokens": 1}
@@ -93,9 +102,35 @@ class Scripted(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class Talking(Scripted):
+    """The main agent and a subagent that still works send each other a message."""
+
+    sent: ClassVar[dict[str, threading.Event]] = {}
+
+    def answer(self, asked: dict[str, Any]) -> str | Call:
+        if "Bash" not in tools_of(asked):
+            return "ok"
+        me, other = ("main", "bill") if "My lamp" in json.dumps(asked["messages"]) else ("bill", "main")
+        made = [block["name"] for message in asked["messages"] for block in message["content"]
+                if isinstance(block, dict) and block.get("type") == "tool_use"]
+        script: list[Call] = [
+            ("ToolSearch", {"query": "select:SendMessage"}),
+            ("SendMessage", {"to": other, "summary": "news", "message": f"so: said_by_{me} = yes"}),
+        ]
+        if me == "main":
+            script.insert(0, ("Agent", {**DECIDE, "name": "bill"}))
+        if len(made) < len(script):
+            return script[len(made)]
+        self.sent[me].set()
+        assert self.sent[other].wait(60)  # neither ends before it has heard the other
+        return "done"
+
+
 @pytest.fixture
-def api() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
+def api(request: pytest.FixtureRequest) -> Iterator[str]:
+    script = getattr(request, "param", Scripted)
+    Talking.sent = {"main": threading.Event(), "bill": threading.Event()}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), script)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -104,10 +139,11 @@ def api() -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.parametrize("background", [True, False])
-def test_a_session_of_the_real_host_is_recorded(
-    store_path: Path, tmp_path: Path, api: str, background: bool
-) -> None:
+@contextmanager
+def session_of(
+    store_path: Path, tmp_path: Path, api: str, *, background: bool
+) -> Iterator[Memory]:
+    """What is remembered of a session of the real host, once all that it left is recorded."""
     project = tmp_path / "project"
     (project / ".claude" / "agents").mkdir(parents=True)
     for name in ("billing", "ledger"):
@@ -136,6 +172,16 @@ def test_a_session_of_the_real_host_is_recorded(
         left = Spool.of(from_environment(store), store)
         while left.waiting():  # whoever started to drain it has the turn
             left.drain(lambda _: memory)
+        yield memory
+    assert not left.log_file.exists(), left.log_file.read_text()
+
+
+@pytest.mark.runs_on("embedded", why="it is about Claude Code's hooks")
+@pytest.mark.parametrize("background", [True, False])
+def test_a_session_of_the_real_host_is_recorded(
+    store_path: Path, tmp_path: Path, api: str, background: bool
+) -> None:
+    with session_of(store_path, tmp_path, api, background=background) as memory:
         assert memory.agents() == ["Maya", "Claude", "billing", "ledger"]
         assert memory.truth("refund_4411") == "approved"
         for chain in (["billing"], ["Claude"], ["Maya"], ["Claude", "Maya"], ["Maya", "Claude"],
@@ -145,4 +191,15 @@ def test_a_session_of_the_real_host_is_recorded(
         assert memory.believes(["billing", "ledger"], "budget_4411") == "0"
         assert memory.believes(["Claude"], "budget_4411") is None, "a subagent's own subagent"
         assert memory.verify() == []
-    assert not left.log_file.exists(), left.log_file.read_text()
+
+
+@pytest.mark.runs_on("embedded", why="it is about Claude Code's hooks")
+@pytest.mark.parametrize("api", [Talking], indirect=True)
+def test_messages_between_agents_of_the_real_host_are_recorded(
+    store_path: Path, tmp_path: Path, api: str
+) -> None:
+    with session_of(store_path, tmp_path, api, background=True) as memory:
+        assert memory.believes(["billing", "Claude"], "said_by_main") == "yes"
+        assert memory.believes(["Claude", "billing"], "said_by_bill") == "yes"
+        assert memory.believes(["Maya"], "said_by_bill") is None, "the host's words are not the user's"
+        assert memory.verify() == []

@@ -9,13 +9,22 @@ import importlib
 import sys
 import tomllib
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from absent import absent
 
 from so_mcp import Memory
 from so_mcp.capture.conversation import Conversation, Message, into
+
+
+def need(module: str, extra: str) -> None:
+    """Leave the test out where a framework is not installed."""
+    if find_spec(module) is None:
+        absent(f"{module} is not installed: pip install '.[{extra}]'")
+
 
 # --- the conversation that LangGraph's and OpenAI's modules share ---------------------------------
 
@@ -114,7 +123,7 @@ def langgraph_run(memory: Memory, *, asynchronous: bool) -> None:
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_langgraph_a_node_knows_what_it_was_handed(memory: Memory, asynchronous: bool) -> None:
-    pytest.importorskip("langgraph", reason="langgraph is not installed: pip install '.[langgraph]'")
+    need("langgraph", "langgraph")
     langgraph_run(memory, asynchronous=asynchronous)
     assert memory.agents() == ["Maya", "triage", "billing", "Bea"]
     assert memory.truth("refund") == "rejected"
@@ -179,7 +188,7 @@ def openai_run(memory: Memory, asked: Sequence[str]) -> None:
 
 
 def test_openai_agents_a_handoff_hands_over_what_was_said(memory: Memory) -> None:
-    pytest.importorskip("agents", reason="openai-agents is not installed: pip install '.[openai-agents]'")
+    need("agents", "openai-agents")
     openai_run(memory, ["My money, please.", "so: order = broken"])
     assert memory.agents() == ["Maya", "Triage", "Billing"]
     assert memory.believes(["Triage"], "order") == "broken"
@@ -196,7 +205,7 @@ def test_openai_agents_a_handoff_hands_over_what_was_said(memory: Memory) -> Non
 
 def test_openai_agents_what_is_said_again_is_said_again(memory: Memory) -> None:
     """Its messages have no ids; the third is another than the first, though the words are the same."""
-    pytest.importorskip("agents", reason="openai-agents is not installed: pip install '.[openai-agents]'")
+    need("agents", "openai-agents")
     from agents import Agent
 
     from so_mcp.capture.openai_agents import SecondOrderHooks
@@ -258,7 +267,7 @@ def autogen_run(memory: Memory) -> list[Any]:
 
 
 def test_autogen_every_message_reaches_the_team(memory: Memory) -> None:
-    pytest.importorskip("autogen_agentchat", reason="AutoGen is not installed: pip install '.[autogen]'")
+    need("autogen_agentchat", "autogen")
     passed = autogen_run(memory)
     assert len(passed) == 4, "three messages and the result, untouched"
     for chain in (["Triage", "Billing"], ["Billing", "Maya"], ["Maya", "Triage", "Billing"]):

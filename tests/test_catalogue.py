@@ -21,6 +21,7 @@ from falkordb.query_result import QueryResult
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from queries import AGENTS, EXAMPLES, MIND, STARTS, STORY, ask_everything
+from stores import Store, memory_of
 
 from so_mcp import Memory
 from so_mcp.cypher import GRAPHS, TYPES, Query, catalogue, parse
@@ -63,14 +64,14 @@ class Played:
 
 
 @pytest.fixture(scope="module")
-def played(server_path: Path) -> Iterator[Played]:
+def played(shared_store: Store) -> Iterator[Played]:
     sent: set[str] = set()
 
     def observe(commands: list[tuple[str, ...]]) -> None:
         texts = [command[2] for command in commands if command[0].endswith("QUERY")]
         sent.update(query.name for query in QUERIES for text in texts if text.endswith(query.text))
 
-    with Memory("catalogue", path=server_path, policy="exit-order") as memory:
+    with memory_of(shared_store, "catalogue", policy="exit-order") as memory:
         memory.database.observers.append(observe)
         memory.record(STORY)
         ask_everything(memory, observe)

@@ -14,6 +14,7 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from stores import Store, environment, memory_of
 
 from so_mcp import Memory, __version__
 from so_mcp.config import Config, ServerAddress
@@ -53,11 +54,11 @@ def asked(command: list[str], env: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("agent", ["Shipping", "Mary Ann", "李雷", "it's *"])
 def test_what_grant_prints_starts_in_each_host_exactly_as_written(
-    store_path: Path, agent: str
+    own_store: Store, agent: str
 ) -> None:
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         memory.set("parcel", "packed", audience=[agent])
-    done = so_mcp("grant", agent, FALKORDB_LITE_PATH=str(store_path))
+    done = so_mcp("grant", agent, **environment(own_store))
     assert done.returncode == 0, done.stderr
     words, (desktop, vscode) = blocks(done.stdout)
     assert words[:3] == ["claude", "mcp", "add"]
@@ -67,9 +68,13 @@ def test_what_grant_prints_starts_in_each_host_exactly_as_written(
     [server] = vscode["servers"].values()
     assert server.pop("type") == "stdio"
     assert words[3] == next(iter(desktop["mcpServers"])) == next(iter(vscode["servers"]))
-    assert entry == server == {"command": words[split + 1], "args": [], "env": env}
+    assert entry == {"command": words[split + 1], "args": [], "env": env}
+    if isinstance(own_store, ServerAddress):
+        [wanted] = vscode["inputs"]
+        entry["env"]["FALKORDB_PASSWORD"] = f"${{input:{wanted['id']}}}"
+    assert entry == server
     assert Path(entry["command"]).is_absolute()
-    assert "- parcel: 'packed'" in asked([entry["command"]], entry["env"])
+    assert "- parcel: 'packed'" in asked([entry["command"]], env)
 
 
 def test_on_a_server_the_password_is_shown_once_and_vs_code_asks_for_it() -> None:
@@ -99,17 +104,17 @@ def test_a_server_name_is_plain_letters() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_grant_warns_of_a_name_that_no_event_has_named(store_path: Path) -> None:
-    with Memory(path=store_path) as memory:
+def test_grant_warns_of_a_name_that_no_event_has_named(own_store: Store) -> None:
+    with memory_of(own_store) as memory:
         memory.set("e", "v", by="Shipping")
-    assert "no event" not in so_mcp("grant", "Shipping", FALKORDB_LITE_PATH=str(store_path)).stdout
+    assert "no event" not in so_mcp("grant", "Shipping", **environment(own_store)).stdout
     assert "no event of scenario 'support' has named 'shipping'" in so_mcp(
-        "grant", "shipping", FALKORDB_LITE_PATH=str(store_path)
+        "grant", "shipping", **environment(own_store)
     ).stdout
 
 
-def test_an_agents_process_cannot_grant(store_path: Path) -> None:
-    done = so_mcp("grant", "A", FALKORDB_LITE_PATH=str(store_path), SO_AGENT="Shipping")
+def test_an_agents_process_cannot_grant(own_store: Store) -> None:
+    done = so_mcp("grant", "A", **environment(own_store), SO_AGENT="Shipping")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "so-mcp: SO_AGENT is set, so this process is that agent and can only read its own mind. "
@@ -117,13 +122,13 @@ def test_an_agents_process_cannot_grant(store_path: Path) -> None:
     )
 
 
-def test_verify_says_whether_every_mind_equals_a_replay(store_path: Path) -> None:
-    with Memory(path=store_path) as memory:
+def test_verify_says_whether_every_mind_equals_a_replay(own_store: Store) -> None:
+    with memory_of(own_store) as memory:
         memory.set("e", "v", audience=["Ann", "Bob"])
-        assert so_mcp("verify", FALKORDB_LITE_PATH=str(store_path)).returncode == 0
+        assert so_mcp("verify", **environment(own_store)).returncode == 0
         key = "so:{support}:mind:Bob"
         memory.database.command("GRAPH.QUERY", key, "MATCH (b:Belief) SET b.value = 'forged'")
-        done = so_mcp("verify", FALKORDB_LITE_PATH=str(store_path))
+        done = so_mcp("verify", **environment(own_store))
     assert done.returncode == 1
     assert [line.split(":")[:2] for line in done.stdout.splitlines()] == [
         ["the mind of Bob", " lost belief"], ["the mind of Bob", " extra belief"],
@@ -131,6 +136,7 @@ def test_verify_says_whether_every_mind_equals_a_replay(store_path: Path) -> Non
     ]
 
 
+@pytest.mark.runs_on("embedded", why="nobody but its operator stops a server")
 def test_stop_says_whether_anything_ran(store_path: Path) -> None:
     with Memory(path=store_path) as memory:
         memory.set("e", "v", by="Ann")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stores import Store, environment, memory_of
 from test_cli import COMMAND, so_mcp
 
 from eval.asks import asks_of, played
-from so_mcp import Memory
 from so_mcp.calls import ask, tools_of
 from so_mcp.commands import arguments_of, events_of
 from so_mcp.errors import InvalidInputError, StoreError, message_of
@@ -26,9 +25,9 @@ STATE = {"kind": "state", "entity": "refund", "value": "rejected", "by": "Financ
 
 
 @pytest.fixture
-def store(store_path: Path) -> dict[str, str]:
-    """The environment of a store of this test's own."""
-    return {"FALKORDB_LITE_PATH": str(store_path)}
+def store(own_store: Store) -> dict[str, str]:
+    """What a process has to know of a database of this test's own."""
+    return environment(own_store)
 
 
 def piped(given: str | bytes, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -55,34 +54,34 @@ def piped(given: str | bytes, *arguments: str, **env: str) -> subprocess.Complet
     ],
     ids=["list", "indented", "lines", "blank lines", "byte order mark"],
 )
-def test_json_and_json_lines_are_recorded_in_order(given: str, store: dict[str, str]) -> None:
+def test_json_and_json_lines_are_recorded_in_order(given: str, store: dict[str, str], own_store: Store) -> None:
     done = piped(given, "record", **store)
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     assert (answer["scenario"], answer["step"]) == ("support", 2)
     assert [event["number"] for event in answer["events"]] == [1, 2]
     assert answer["new_agents"] == ["Billing", "Maya", "Finance"]
-    with Memory(path=store["FALKORDB_LITE_PATH"]) as memory:
+    with memory_of(own_store) as memory:
         assert memory.truth("refund") == "rejected"
         assert memory.believes("Maya", "refund") == "approved"
 
 
-def test_one_event_can_be_any_text_in_any_scenario(store: dict[str, str]) -> None:
+def test_one_event_can_be_any_text_in_any_scenario(store: dict[str, str], own_store: Store) -> None:
     event = {"kind": "say", "speaker": "李雷", "audience": ["Maya"], "text": "né\u2028à"}
     done = piped(json.dumps(event, ensure_ascii=False), "record", "--scenario", "desk", **store)
     assert json.loads(done.stdout)["new_agents"] == ["李雷", "Maya"]
     assert "李雷" in done.stdout
-    with Memory("desk", path=store["FALKORDB_LITE_PATH"]) as memory:
+    with memory_of(own_store, "desk") as memory:
         assert memory.agents() == ["李雷", "Maya"]
 
 
-def test_a_dry_run_says_what_would_change_and_writes_nothing(store: dict[str, str]) -> None:
+def test_a_dry_run_says_what_would_change_and_writes_nothing(store: dict[str, str], own_store: Store) -> None:
     done = piped(json.dumps(SAY), "record", "--dry-run", **store)
     assert done.returncode == 0
     assert json.loads(done.stdout)["would_change"] is not None
     done = piped(json.dumps(SAY), "record", "--dry-run", "--text", **store)
     assert done.stdout.startswith("Nothing was written. It would be:\n")
-    with Memory(path=store["FALKORDB_LITE_PATH"]) as memory:
+    with memory_of(own_store) as memory:
         assert (memory.step(), memory.agents()) == (0, [])
 
 
@@ -104,13 +103,13 @@ def test_a_dry_run_says_what_would_change_and_writes_nothing(store: dict[str, st
     ],
 )
 def test_wrong_input_is_one_line_that_teaches_and_nothing_is_written(
-    given: str | bytes, expected: str, store: dict[str, str]
+    given: str | bytes, expected: str, store: dict[str, str], own_store: Store
 ) -> None:
     done = piped(given, "record", **store)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"so-mcp: {expected}")
     assert done.stderr.count("\n") == 1
-    with Memory(path=store["FALKORDB_LITE_PATH"]) as memory:
+    with memory_of(own_store) as memory:
         assert memory.step() == 0
 
 
@@ -206,9 +205,10 @@ def test_every_tool_can_be_asked_with_words(tool: Tool) -> None:
         assert arguments_of(tool, words_of(arguments)) == arguments
 
 
-def test_a_call_prints_the_same_answer_as_python(store: dict[str, str]) -> None:
-    path = Path(store["FALKORDB_LITE_PATH"])
-    with played(path, "support", "supervisor") as source:
+def test_a_call_prints_the_same_answer_as_python(
+    store: dict[str, str], own_store: Store
+) -> None:
+    with played(own_store, "support", "supervisor") as source:
         who_knows = tools_of(source)["who_knows"]
         expected = ask(who_knows, source, {"entity": "refund_4411"})
         done = so_mcp("call", "who_knows", "entity=refund_4411", **store)
@@ -216,10 +216,11 @@ def test_a_call_prints_the_same_answer_as_python(store: dict[str, str]) -> None:
         assert json.loads(done.stdout) == expected.model_dump(mode="json")
         done = so_mcp("call", "who_knows", "entity=refund_4411", "--text", **store)
         assert done.stdout == expected.text() + "\n"
-        with played(path, "support", "agent"):
-            done = so_mcp("call", "my_beliefs", "entity=refund_4411", SO_AGENT="Escalation", **store)
+        with played(own_store, "support", "agent"):
+            agent = environment(own_store, "Escalation")
+            done = so_mcp("call", "my_beliefs", "entity=refund_4411", **agent)
             assert [b["value"] for b in json.loads(done.stdout)["beliefs"]] == ["rejected"]
-            done = so_mcp("call", "who_knows", "entity=refund_4411", SO_AGENT="Escalation", **store)
+            done = so_mcp("call", "who_knows", "entity=refund_4411", **agent)
             assert done.stderr.startswith("so-mcp: Unknown tool 'who_knows'. Tools: my_beliefs, ")
         done = so_mcp("call", "scenarios", "--scenario", "desk", **store)
         assert json.loads(done.stdout)["scenario"] == "desk"
@@ -252,8 +253,8 @@ def test_the_help_says_how_values_are_read() -> None:
 
 
 @pytest.mark.parametrize("command", ["record", "call"])
-def test_neither_imports_mcp_nor_what_it_does_not_need(command: str, store: dict[str, str]) -> None:
-    with Memory(path=store["FALKORDB_LITE_PATH"]) as memory:
+def test_neither_imports_mcp_nor_what_it_does_not_need(command: str, store: dict[str, str], own_store: Store) -> None:
+    with memory_of(own_store) as memory:
         memory.record([STATE])
     words = {"record": ["record"], "call": ["call", "who_knows", "entity=refund"]}[command]
     code = (

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from logs import AGENTS, ENTITIES, logs, settings
+from stores import view_of
 from test_memory import commands_of
 
-from so_mcp import AgentView, Memory, scenarios
+from so_mcp import Memory, scenarios
 from so_mcp.common import Ground, ScopedBelief, answer, common_ground_seen, frontier, gap
 from so_mcp.errors import InvalidInputError, UnknownNameError
 from so_mcp.names import mind_key, world_key
@@ -448,7 +449,7 @@ def test_the_most_shared_come_first_and_the_rest_is_cut_with_how_to_narrow(memor
 
 def test_an_agent_reads_what_it_shares_as_it_sees_it(support: Memory) -> None:
     support.grant("Escalation")
-    with AgentView("Escalation", support.scenario, support.store) as view:
+    with view_of("Escalation", support.scenario, support.store) as view:
         assert own_mind.common_ground(view, "Maya").text() == (
             "As Escalation sees it:\n"
             "- order_4411: common, 'broken'.\n"
@@ -466,7 +467,7 @@ def test_an_agent_is_told_of_both_what_its_own_mind_says_of_both(memory: Memory)
     memory.set("key", "lost", audience=["Ann", "Bob"])
     memory.set("key", "found", audience=["Bob"])
     memory.grant("Ann")
-    with AgentView("Ann", memory.scenario, memory.store) as view:
+    with view_of("Ann", memory.scenario, memory.store) as view:
         assert own_mind.common_ground(view, "Bob").text() == (
             "As Ann sees it:\n"
             "- key: common, 'lost'.\n"
@@ -477,7 +478,7 @@ def test_an_agent_is_told_of_both_what_its_own_mind_says_of_both(memory: Memory)
 def test_hidden_and_absent_answer_the_same(support: Memory) -> None:
     support.set("plan", "secret", audience=["Escalation"])
     support.grant("Maya")
-    with AgentView("Maya", support.scenario, support.store) as view:
+    with view_of("Maya", support.scenario, support.store) as view:
         hidden, absent = (
             own_mind.common_ground(view, person, entity)
             for person, entity in (("Zoe", "plan"), ("Noe", "nalp"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+
+from stores import Store, inherited, memory_of
 
 from so_mcp import Memory
 from so_mcp.events import LoggedEvent
@@ -13,10 +14,10 @@ from so_mcp.log import log_calls, log_of
 RECORDER = """
 import sys
 from so_mcp import Memory
-with Memory("shared", path=sys.argv[1]) as memory:
+with Memory("shared") as memory:
     sys.stdin.readline()
     for number in range(200):
-        memory.set(f"e{number % 5}", f"{sys.argv[2]} {number}", audience=["Ann", "Bob", sys.argv[2]])
+        memory.set(f"e{number % 5}", f"{sys.argv[1]} {number}", audience=["Ann", "Bob", sys.argv[1]])
 """
 # Threads of one process, each with a memory of its own, that go on in one instant.
 AT_ONCE = """
@@ -30,7 +31,7 @@ def run(writers):
 
     def work(scenario, event):
         try:
-            with Memory(scenario, path=sys.argv[1]) as memory:
+            with Memory(scenario) as memory:
                 memory.step()
                 together.wait()
                 memory.record([event])
@@ -53,8 +54,8 @@ def said(scenario, writer):
         "value": f"{scenario} {writer}", "id": f"{scenario} {writer}",
     }
 
-names = [f"{sys.argv[2]} {number}" for number in range(25)]
-run([(scenario, said(scenario, name)) for scenario in sys.argv[3:] for name in names])
+names = [f"{sys.argv[1]} {number}" for number in range(25)]
+run([(scenario, said(scenario, name)) for scenario in sys.argv[2:] for name in names])
 """
 RACERS = AT_ONCE + """
 event = {"kind": "say", "speaker": "Ann", "audience": ["Bob"], "entity": "e", "value": "v", "id": "one"}
@@ -62,10 +63,11 @@ run([("shared", event)] * 10)
 """
 
 
-def at_once(program: str, *arguments: list[str]) -> None:
+def at_once(store: Store, program: str, *arguments: list[str]) -> None:
     """Run a program as often as there are arguments, in processes that begin in one instant."""
     started = [
-        subprocess.Popen([sys.executable, "-c", program, *given], stdin=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, "-c", program, *given], env=inherited(store), stdin=subprocess.PIPE,
+                         text=True)
         for given in arguments
     ]
     for process in started:
@@ -81,10 +83,10 @@ def log(memory: Memory) -> list[LoggedEvent]:
     return log_of(memory.database.read_together(log_calls(memory.scenario)))
 
 
-def test_two_processes_record_200_events_each_at_once_and_400_are_there(store_path: Path) -> None:
-    with Memory("shared", path=store_path) as memory:
+def test_two_processes_record_200_events_each_at_once_and_400_are_there(own_store: Store) -> None:
+    with memory_of(own_store, "shared") as memory:
         memory.join(["Ann"], "room")
-        at_once(RECORDER, [str(store_path), "first"], [str(store_path), "second"])
+        at_once(own_store, RECORDER, ["first"], ["second"])
         events = log(memory)
         assert [event.seq for event in events] == list(range(1, 402))
         assert len({event.value for event in events if event.value}) == 400
@@ -92,15 +94,15 @@ def test_two_processes_record_200_events_each_at_once_and_400_are_there(store_pa
 
 
 def test_fifty_writers_in_each_of_eight_scenarios_lose_nothing_and_never_cross(
-    store_path: Path,
+    own_store: Store,
 ) -> None:
     scenarios = [f"scenario {number}" for number in range(8)]
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         memory.step()
-        at_once(MANY, *([str(store_path), process, *scenarios] for process in ("one", "two")))
+        at_once(own_store, MANY, *([process, *scenarios] for process in ("one", "two")))
     writers = [f"{process} {number}" for process in ("one", "two") for number in range(25)]
     for scenario in scenarios:
-        with Memory(scenario, path=store_path) as memory:
+        with memory_of(own_store, scenario) as memory:
             events = log(memory)
             said = [f"{scenario} {writer}" for writer in writers]
             assert sorted(str(event.id) for event in events) == sorted(said)
@@ -110,9 +112,9 @@ def test_fifty_writers_in_each_of_eight_scenarios_lose_nothing_and_never_cross(
             assert memory.verify() == []
 
 
-def test_twenty_racers_recording_one_event_under_one_id_record_it_once(store_path: Path) -> None:
-    with Memory("shared", path=store_path) as memory:
+def test_twenty_racers_recording_one_event_under_one_id_record_it_once(own_store: Store) -> None:
+    with memory_of(own_store, "shared") as memory:
         memory.join(["Ann"], "room")
-        at_once(RACERS, *[[str(store_path)]] * 2)
+        at_once(own_store, RACERS, [], [])
         assert [event.id for event in log(memory)] == [None, "one"]
         assert memory.verify() == []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from stores import memory_of
 
 from so_mcp import Memory
 from so_mcp.calls import ask
@@ -23,7 +24,7 @@ def somebody_else(memory: Memory, does: Callable[[Memory, int], object]) -> Iter
     over = threading.Event()
 
     def work() -> None:
-        with Memory(memory.scenario, path=memory.store.path) as other:
+        with memory_of(memory.store, memory.scenario) as other:
             number = 0
             while not over.is_set():
                 does(other, number)
@@ -70,7 +71,7 @@ def test_while_it_is_anothers_turn_nobody_else_writes(memory: Memory) -> None:
         if commands[0][0] == "MULTI":
             whose.append(looking.database.command("GET", turn_key(memory.scenario)))
 
-    with Memory(memory.scenario, path=memory.store.path) as looking:
+    with memory_of(memory.store, memory.scenario) as looking:
         memory.database.observers.append(note)
         memory.set("e", "w", by="Ann")
     assert len(whose) == 1

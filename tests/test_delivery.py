@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from logs import AGENTS, attentive_logs, attentive_settings
+from stores import environment
 
 from so_mcp import Memory
 from so_mcp.cli import main
@@ -116,7 +117,8 @@ def test_what_is_no_event_or_never_happened_has_no_delivery(desk: Memory) -> Non
 def test_the_command_line_says_it_too(
     desk: Memory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FALKORDB_LITE_PATH", str(desk.store.path))
+    for name, value in environment(desk.store).items():
+        monkeypatch.setenv(name, value)
     assert main(["delivery", "6", "--scenario", desk.scenario]) == 0
     assert capsys.readouterr().out.splitlines() == desk.delivery(6).lines()
     assert main(["delivery", "refund-2", "--scenario", desk.scenario]) == 1

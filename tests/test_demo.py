@@ -12,6 +12,8 @@ import pytest
 
 from so_mcp import Memory, demo, scenarios
 
+pytestmark = pytest.mark.runs_on("embedded", why="the demonstration is on an embedded store")
+
 if TYPE_CHECKING:
     from so_mcp.recorder import Record
 

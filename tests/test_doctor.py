@@ -26,6 +26,8 @@ from so_mcp.config import Config, ServerAddress
 from so_mcp.doctor import OK, PROBLEM, WARNING, Check, examine
 from so_mcp.embedded import _MODULE_ARGUMENTS, EmbeddedStore, _binaries, is_answering
 
+pytestmark = pytest.mark.runs_on("embedded", why="what doctor looks at of an embedded store, and of servers of its own")
+
 
 def at(path: Path, agent: str | None = None) -> Config:
     return Config("support", agent, None, path)

@@ -23,6 +23,8 @@ from so_mcp.database import client_of
 from so_mcp.embedded import EmbeddedStore
 from so_mcp.errors import StoreError
 
+pytestmark = pytest.mark.runs_on("embedded", why="what kills, full disks and torn files do to the embedded database")
+
 ROOT = Path(__file__).parent.parent
 
 

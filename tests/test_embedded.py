@@ -25,6 +25,8 @@ from so_mcp import Memory, private_files, server_process
 from so_mcp.embedded import EmbeddedStore, is_answering
 from so_mcp.errors import ConnectionLostError, PlatformError, StoreError
 
+pytestmark = pytest.mark.runs_on("embedded", why="how the embedded database starts, is shared and stops")
+
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
@@ -133,7 +135,7 @@ def test_a_slow_answer_is_waited_for_longer_than_the_client_library_would(
 ) -> None:
     with Memory(path=store_path) as memory:
         memory.set("e", "v", by="Ann")
-        pool = memory.database._connected_client().connection_pool
+        pool = memory.database._connections._client(None).connection_pool
         assert pool.connection_kwargs["socket_timeout"] == 120
 
 

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 from falkordb.query_result import QueryResult
-
-from so_mcp.embedded import EmbeddedStore
+from stores import Store, supervisor
+from stores import client as connection
 
 _numbers = itertools.count()
 
 
 @pytest.fixture
-def connections(server_path: Path) -> Iterator[tuple[redis.Redis, redis.Redis]]:
-    """Two plain connections of the supervisor's, to one server."""
-    store = EmbeddedStore(server_path)
-    username, password = store.supervisor_login()
+def connections(shared_store: Store, graph: str) -> Iterator[tuple[redis.Redis, redis.Redis]]:
+    """Two plain connections of the supervisor's, to one server: the one for that graph."""
 
     def connect() -> redis.Redis:
-        return redis.Redis(
-            unix_socket_path=store.socket_path, username=username, password=password,
-            decode_responses=True,
+        username, password = supervisor(shared_store)
+        return connection(
+            shared_store, username, password, holding=graph, decode_responses=True
         )
 
     with connect() as one, connect() as two:
@@ -40,7 +37,7 @@ def client(connections: tuple[redis.Redis, redis.Redis]) -> redis.Redis:
 @pytest.fixture
 def graph() -> str:
     """The key of a graph that does not exist yet and that no other test uses."""
-    return f"facts:{next(_numbers)}"
+    return f"facts:{{{next(_numbers)}}}"  # keys that begin so are on one node
 
 
 def rows(client: redis.Redis, graph: str, query: str, verb: str = "GRAPH.QUERY") -> list[list[Any]]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from stores import view_of
 from test_memory import commands_of
 
 from so_mcp import AgentView, Memory
@@ -20,13 +21,13 @@ NewMemory = Callable[..., Memory]
 
 
 @pytest.fixture
-def view_of(support: Memory) -> Iterator[Callable[[str], AgentView]]:
+def own_view(support: Memory) -> Iterator[Callable[[str], AgentView]]:
     """Makes views of agents of the support story, each with its own login."""
     views: list[AgentView] = []
 
     def make(agent: str) -> AgentView:
         support.grant(agent)
-        views.append(AgentView(agent, support.scenario, support.store))
+        views.append(view_of(agent, support.scenario, support.store))
         return views[-1]
 
     yield make
@@ -353,18 +354,18 @@ def test_among_very_many_agents_who_misjudges_whom_is_left_out(memory: Memory) -
     ],
 )
 def test_an_agent_is_told_how_its_belief_came(
-    view_of: Callable[[str], AgentView], agent: str, entity: str, person: str | None, sentence: str
+    own_view: Callable[[str], AgentView], agent: str, entity: str, person: str | None, sentence: str
 ) -> None:
-    answer = own_mind.explain(view_of(agent), entity, person)
+    answer = own_mind.explain(own_view(agent), entity, person)
     assert answer.text() == answer.sentence == sentence
     assert (answer.came is None) == sentence.startswith(("You know nothing", "Nothing tells"))
 
 
 def test_what_was_seen_and_what_became_unknown_are_told_to_an_agent(
-    support: Memory, view_of: Callable[[str], AgentView]
+    support: Memory, own_view: Callable[[str], AgentView]
 ) -> None:
     when = "2026-03-03T10:00:00Z"
-    view = view_of("Maya")
+    view = own_view("Maya")
     support.set("lamp", "lit", room="chat", happened_at=when)
     support.set("refund_4411", None, by="Billing", audience=["Maya"], happened_at=when)
     support.set("address_4411", "gone", by="Maya", happened_at=when)
@@ -386,10 +387,10 @@ def test_what_was_seen_and_what_became_unknown_are_told_to_an_agent(
 
 
 def test_hidden_and_absent_are_explained_byte_for_byte_the_same(
-    support: Memory, view_of: Callable[[str], AgentView]
+    support: Memory, own_view: Callable[[str], AgentView]
 ) -> None:
     support.set("plan", "secret", audience=["Escalation"])
-    view = view_of("Maya")
+    view = own_view("Maya")
     for hidden, absent in (
         (("plan", None), ("nalp", None)),
         (("plan", "Escalation"), ("nalp", "Noitalacse")),
@@ -403,9 +404,9 @@ def test_hidden_and_absent_are_explained_byte_for_byte_the_same(
 
 
 def test_an_explanation_to_an_agent_is_one_round_trip_to_its_own_mind(
-    view_of: Callable[[str], AgentView],
+    own_view: Callable[[str], AgentView],
 ) -> None:
-    view = view_of("Billing")
+    view = own_view("Billing")
     trips: list[list[tuple[str, ...]]] = []
     view.database.observers.append(trips.append)
     view.explain("refund_4411", "Maya")
@@ -562,7 +563,7 @@ def test_an_agent_is_told_what_it_read_was_passed_and_saw(
     desk: Memory, agent: str, entity: str, person: str | None, sentence: str
 ) -> None:
     desk.grant(agent)
-    with AgentView(agent, desk.scenario, desk.store) as view:
+    with view_of(agent, desk.scenario, desk.store) as view:
         assert own_mind.explain(view, entity, person).text() == sentence
 
 
@@ -575,5 +576,5 @@ def test_before_a_conversation_one_is_reminded_of_talks_one_only_saw(desk: Memor
     assert "spoke" not in desk.context_for("Billing", "Finance", NINE + 4 * 60_000)
     assert "spoke" not in desk.context_for("Maya", "Finance")
     desk.grant("Billing")
-    with AgentView("Billing", desk.scenario, desk.store) as view:
+    with view_of("Billing", desk.scenario, desk.store) as view:
         assert own_mind.context_for(view, "Maya").text().splitlines()[-1] == spoke

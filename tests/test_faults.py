@@ -26,6 +26,8 @@ from eval.faults.report import Report
 from eval.faults.starts import Starts, starts
 from so_mcp import Memory
 
+pytestmark = pytest.mark.runs_on("embedded", why="it kills databases that must come back by themselves")
+
 DEFECTS = [("no durability", "lost"), ("a witness is skipped", "torn"), ("ids are ignored", "doubled")]
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from stores import Store, every_key, inherited, memory_of
 
 from so_mcp import Memory
 from so_mcp.forks import SECONDS_TO_LIVE
 
 
 def keys(memory: Memory) -> set[str]:
-    return set(memory.database.command("KEYS", f"so:{{{memory.scenario}}}:*"))
+    return every_key(memory, f"so:{{{memory.scenario}}}:*")
 
 
 def test_what_happens_on_a_fork_stays_there_and_it_is_gone_afterwards(memory: Memory) -> None:
@@ -44,17 +44,17 @@ def test_a_fork_of_nothing_is_nothing(memory: Memory) -> None:
         assert fork.agents() == []
 
 
-def test_a_fork_that_a_crash_left_has_a_time_to_live(store_path: Path) -> None:
+def test_a_fork_that_a_crash_left_has_a_time_to_live(own_store: Store) -> None:
     program = """
-import os, sys
+import os
 from so_mcp import Memory
-memory = Memory(path=sys.argv[1])
+memory = Memory()
 with memory.fork() as fork:
     os.kill(os.getpid(), 9)
 """
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         memory.set("e", "v", audience=["Ann"])
-        subprocess.run([sys.executable, "-c", program, str(store_path)], check=False)
+        subprocess.run([sys.executable, "-c", program], env=inherited(own_store), check=False)
         left = [key for key in keys(memory) if ":fork:" in key]
         assert len(left) == 3
         for key in left:

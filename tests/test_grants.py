@@ -16,6 +16,7 @@ import pytest
 import redis
 from mcp import Client, MCPError
 from mcp.types import PromptReference
+from stores import Store, client, credentials, environment, memory_of, view_of
 from test_cli import asked, blocks, so_mcp
 from test_tcp import address as address  # noqa: PLC0414 - a fixture
 
@@ -29,7 +30,7 @@ from so_mcp.errors import (
     NotGrantedError,
 )
 from so_mcp.grants import Grant
-from so_mcp.names import mind_key
+from so_mcp.names import database_user, mind_key
 from so_mcp.registration import write_registration
 from so_mcp.server import build_server
 
@@ -54,27 +55,21 @@ def two(new_memory: NewMemory) -> tuple[Memory, Memory]:
 
 def raw(memory: Memory, agent: str, password: str | None = None) -> redis.Redis:
     """A session with the agent's login, past every tool; it never connects again by itself."""
-    if isinstance(memory.store, ServerAddress):
-        where = {"host": memory.store.host, "port": memory.store.port, "password": password}
-        username = memory.grant(agent).username if password is None else _username(memory, agent)
-        where["username"] = username
-    else:
-        username, found = memory.store.agent_login(agent)
-        where = {
-            "unix_socket_path": memory.store.socket_path, "username": username,
-            "password": password or found,
-        }
-    return redis.Redis(**where, single_connection_client=True, decode_responses=True, retry=None)
-
-
-def _username(memory: Memory, agent: str) -> str:
-    [login] = [login for login in memory.grants() if login.agent == agent]
-    return login.username
+    username = database_user(agent)
+    if password is None:
+        username, password = credentials(agent, memory.store)
+    return client(
+        memory.store, username, password, holding=mind_key(memory.scenario, agent),
+        single_connection_client=True, decode_responses=True, retry=None,
+    )
 
 
 def reads(session: redis.Redis, memory: Memory, agent: str) -> bool:
+    """Whether it may; a node of a cluster refuses before it says that another holds a key."""
     try:
         session.execute_command("GRAPH.RO_QUERY", mind_key(memory.scenario, agent), "RETURN 1")
+    except redis.exceptions.MovedError:
+        return True
     except redis.exceptions.NoPermissionError:
         return False
     return True
@@ -92,7 +87,7 @@ def test_each_agent_reads_its_own_mind_and_no_others_whatever_it_is_called(memor
         memory.set(f"thing {number}", "v", audience=[name])
     assert [granted.agent for granted in memory.grant_all()] == list(NAMES)
     for number, name in enumerate(NAMES):
-        with AgentView(name, memory.scenario, memory.store) as view:
+        with view_of(name, memory.scenario, memory.store) as view:
             assert entities(view) == [f"thing {number}"]
         with raw(memory, name) as session:
             readable = [other for other in NAMES if reads(session, memory, other)]
@@ -105,7 +100,7 @@ def test_one_name_in_two_normal_forms_is_one_agent(memory: Memory) -> None:
     memory.set("thing", "v", audience=[apart])
     assert memory.grant(apart).username == memory.grant(composed).username
     assert [login.agent for login in memory.grants() if login.agent in (composed, apart)] == [composed]
-    with AgentView(apart, memory.scenario, memory.store) as view:
+    with view_of(apart, memory.scenario, memory.store) as view:
         assert entities(view) == ["thing"]
 
 
@@ -129,7 +124,7 @@ def test_a_login_is_for_every_scenario_it_was_granted_and_no_other(
     memory.set("parcel", "hidden", audience=["Shipping"])
     granted = first.grant("Shipping", [first.scenario, second.scenario])
     assert granted.scenarios == (first.scenario, second.scenario)
-    view = AgentView("Shipping", granted.scenarios, first.store)
+    view = view_of("Shipping", granted.scenarios, first.store)
     with view:
         assert [held.value for held in view.my_beliefs()] == ["packed"]
         assert [h.value for h in view.within(second.scenario).my_beliefs()] == ["lost"]
@@ -147,7 +142,7 @@ def test_tools_take_which_of_its_scenarios_is_meant_and_refuse_every_other_alike
 ) -> None:
     first, second = two
     memory.set("parcel", "hidden", audience=["Shipping"])
-    view = AgentView("Shipping", first.grant("Shipping", [m.scenario for m in two]).scenarios, first.store)
+    view = view_of("Shipping", first.grant("Shipping", [m.scenario for m in two]).scenarios, first.store)
     sent: list[object] = []
 
     async def main() -> None:
@@ -183,7 +178,7 @@ def test_resources_prompts_and_completions_are_of_the_scenario_that_was_named(
     two: tuple[Memory, Memory],
 ) -> None:
     first, second = two
-    view = AgentView("Shipping", first.grant("Shipping", [m.scenario for m in two]).scenarios, first.store)
+    view = view_of("Shipping", first.grant("Shipping", [m.scenario for m in two]).scenarios, first.store)
 
     async def main() -> None:
         async with Client(build_server(view)) as client:
@@ -209,7 +204,7 @@ def test_resources_prompts_and_completions_are_of_the_scenario_that_was_named(
 
 
 def test_with_one_scenario_there_is_nothing_to_choose(memory: Memory) -> None:
-    view = AgentView("Shipping", memory.scenario, memory.store)
+    view = view_of("Shipping", memory.scenario, memory.store)
 
     async def main() -> None:
         async with Client(build_server(view)) as client:
@@ -261,14 +256,16 @@ def test_a_live_session_loses_at_once_what_is_revoked_and_ends_with_the_last(
     with pytest.raises(redis.exceptions.ConnectionError):
         session.ping()
     assert "Shipping" not in [login.agent for login in first.grants()]
-    with pytest.raises(NotGrantedError, match="so-mcp grant Shipping"):
-        first.store.agent_login("Shipping")  # its file is gone
+    if isinstance(first.store, EmbeddedStore):
+        with pytest.raises(NotGrantedError, match="so-mcp grant Shipping"):
+            first.store.agent_login("Shipping")  # its file is gone
 
 
+@pytest.mark.runs_on("embedded", why="an agent's process finds its login by itself")
 def test_a_revoked_agents_running_process_is_told_who_can_let_it_in_again(memory: Memory) -> None:
     memory.set("parcel", "packed", audience=["Shipping"])
     memory.grant("Shipping")
-    with AgentView("Shipping", memory.scenario, memory.store) as view:
+    with view_of("Shipping", memory.scenario, memory.store) as view:
         assert entities(view) == ["parcel"]
         memory.revoke("Shipping")
         with pytest.raises(NotGrantedError, match="so-mcp grant Shipping"):
@@ -293,11 +290,11 @@ def test_what_was_not_granted_cannot_be_revoked_and_nothing_changes(
 
 
 def test_two_who_revoke_at_once_bring_nothing_back(
-    new_memory: NewMemory, two: tuple[Memory, Memory], server_path: Path
+    new_memory: NewMemory, two: tuple[Memory, Memory], shared_store: Store
 ) -> None:
     """Each reads what the login has and writes the rest; neither may write what the other took."""
     third = new_memory()
-    others = [Memory(memory.scenario, path=server_path) for memory in two]
+    others = [memory_of(shared_store, memory.scenario) for memory in two]
     for _ in range(15):
         third.grant("Shipping", [*(memory.scenario for memory in two), third.scenario])
         threads = [threading.Thread(target=m.revoke, args=("Shipping", m.scenario)) for m in others]
@@ -311,6 +308,7 @@ def test_two_who_revoke_at_once_bring_nothing_back(
         memory.close()
 
 
+@pytest.mark.runs_on("embedded", why="who starts a server again is its operator")
 def test_logins_and_their_end_outlast_a_restart(store_path: Path) -> None:
     with Memory(path=store_path) as memory:
         for name in ("Kept", "Gone"):
@@ -320,7 +318,7 @@ def test_logins_and_their_end_outlast_a_restart(store_path: Path) -> None:
         memory.revoke("Gone")
     with Memory(path=store_path) as memory:
         assert [(login.agent, login.lasting) for login in memory.grants()] == [("Kept", True)]
-        with AgentView("Kept", "support", memory.store) as view:
+        with view_of("Kept", "support", memory.store) as view:
             assert entities(view) == ["e"]
         memory.grant("Gone")
         assert memory.store.agent_login("Gone")[1] != password
@@ -340,12 +338,13 @@ def test_what_no_grant_gives_is_listed_with_a_login(memory: Memory) -> None:
 # Passwords ------------------------------------------------------------------------------------
 
 
+@pytest.mark.runs_on("embedded", why="an agent's process finds its login by itself")
 def test_rotating_ends_old_sessions_and_a_running_process_goes_on_by_itself(memory: Memory) -> None:
     memory.set("parcel", "packed", audience=["Shipping"])
     memory.grant("Shipping")
     session, (_, old) = raw(memory, "Shipping"), memory.store.agent_login("Shipping")
     assert reads(session, memory, "Shipping")
-    with AgentView("Shipping", memory.scenario, memory.store) as view:
+    with view_of("Shipping", memory.scenario, memory.store) as view:
         assert entities(view) == ["parcel"]
         granted = memory.rotate("Shipping")
         assert granted.password is None  # it is in the agent's file, and shown nowhere
@@ -425,12 +424,12 @@ def test_a_secret_that_could_be_guessed_is_refused_before_anything_changes(
 
 
 @pytest.fixture
-def desk(store_path: Path) -> Iterator[dict[str, str]]:
+def desk(own_store: Store) -> Iterator[dict[str, str]]:
     """The environment of a store with two tickets."""
-    with Memory("ticket-1", path=store_path) as first, Memory("ticket-2", path=store_path) as second:
+    with memory_of(own_store, "ticket-1") as first, memory_of(own_store, "ticket-2") as second:
         first.set("parcel", "packed", audience=["Shipping", "Mary Ann"])
         second.set("parcel", "lost", audience=["Shipping", "*"])
-        yield {"FALKORDB_LITE_PATH": str(store_path)}
+        yield environment(own_store)
 
 
 def test_what_grant_prints_for_several_scenarios_starts_a_server_for_all_of_them(
@@ -535,6 +534,7 @@ def test_the_secret_is_in_no_registration(
     assert sees(server, after["mcpServers"]["shipping"]["env"]["FALKORDB_PASSWORD"]) == ["parcel"]
 
 
+@pytest.mark.runs_on("embedded", why="who leaves a server stops nothing")
 def test_an_agents_store_object_is_its_own(store_path: Path) -> None:
     """Leaving it stops nothing of ours."""
     with Memory(path=store_path) as memory:

@@ -20,9 +20,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from logs import AGENTS, ENTITIES, attentive_logs, attentive_settings, logs, settings
+from stores import every_key, view_of
 from test_memory import commands_of
 
-from so_mcp import AgentView, Memory, handoff, scenarios, tokens
+from so_mcp import Memory, handoff, scenarios, tokens
 from so_mcp.errors import InvalidInputError, SecondOrderError, UnknownNameError
 from so_mcp.names import mind_key, world_key
 from so_mcp.tools import own_mind
@@ -388,7 +389,7 @@ def test_an_alias_excludes_what_it_means_and_a_name_excludes_its_aliases(memory:
 
 def test_the_proof_says_what_was_compared_on_a_fork_that_is_gone(support: Memory) -> None:
     prefix = f"so:{{{support.scenario}}}:*"
-    before = set(support.database.command("KEYS", prefix))
+    before = every_key(support, prefix)
     proof = support.handoff_delta("Billing", "Shipping", ["refund_4411"]).proof
     # Shipping; one of four others; or one of four and then one of four.
     assert proof == handoff.Proof(
@@ -397,7 +398,7 @@ def test_the_proof_says_what_was_compared_on_a_fork_that_is_gone(support: Memory
         chains=1 + 4 + 4 * 4,
         unchanged=True,
     )
-    assert set(support.database.command("KEYS", prefix)) == before
+    assert every_key(support, prefix) == before
     assert support.handoff_delta("Billing", "Shipping").proof is None
 
 
@@ -643,7 +644,7 @@ def test_the_supervisors_text_is_the_handoff_and_below_it_what_is_for_the_superv
 
 def test_an_agents_own_handoff_is_the_same_from_its_own_mind_alone(support: Memory) -> None:
     support.grant("Billing")
-    with AgentView("Billing", support.scenario, support.store) as view:
+    with view_of("Billing", support.scenario, support.store) as view:
         sent: list[tuple[str, ...]] = []
         view.database.observers.append(sent.extend)
         for receiver in ("Finance", "Escalation", "Shipping", "Maya"):
@@ -664,7 +665,7 @@ def test_an_agents_own_handoff_is_the_same_from_its_own_mind_alone(support: Memo
 def test_to_an_agent_the_hidden_and_the_absent_answer_alike(support: Memory) -> None:
     support.set("plan", "secret", audience=["Auditor"])
     support.grant("Shipping")
-    with AgentView("Shipping", support.scenario, support.store) as view:
+    with view_of("Shipping", support.scenario, support.store) as view:
         hidden, absent = (
             own_mind.handoff_delta(view, name).model_dump_json().replace(name, "X")
             for name in ("Auditor", "Rotidua")

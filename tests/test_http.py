@@ -7,15 +7,13 @@ import json
 import os
 import pty
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,9 +27,10 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ResourceTemplateReference
+from stores import Store, Stores, environment, memory_of, view_of
 from test_server import ERAS, STORY, ask_as_billing, ask_as_supervisor, refused, told
 
-from so_mcp import AgentView, Memory
+from so_mcp import Memory
 from so_mcp.calls import Source
 from so_mcp.cli import main
 from so_mcp.embedded import EmbeddedStore, is_answering
@@ -69,12 +68,13 @@ class Served:
 
 @contextmanager
 def served(
-    path: Path, *options: str, port: int = 0, command: tuple[str, ...] = (COMMAND,), **env: str
+    store: Store, *options: str, port: int = 0, command: tuple[str, ...] = (COMMAND,),
+    agent: str | None = None,
 ) -> Iterator[Served]:
     """Start one on a free port; at the end it has said nothing but where it is."""
     process = subprocess.Popen(
         [*command, "serve", "--http", "--port", str(port), *options], text=True,
-        env={"FALKORDB_LITE_PATH": str(path), "SO_HTTP_TOKEN": TOKEN, **env},
+        env={**environment(store, agent), "SO_HTTP_TOKEN": TOKEN},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )
     assert process.stdout is not None
@@ -118,24 +118,20 @@ def era(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[EmbeddedStore]:
-    """A store with the story in it, and Billing's login."""
-    parent = Path(tempfile.mkdtemp(prefix="so-"))
-    made = EmbeddedStore(parent / "store")
-    with Memory(path=made.path) as memory:
+def store(stores: Stores) -> Iterator[Store]:
+    """A database with the story in it, and Billing's login."""
+    with stores.new() as made, memory_of(made) as memory:
         memory.record(STORY)
         memory.set("plan", "secret", audience=["Escalation"])
         memory.grant("Billing")
         memory.grant("Escalation")
         yield made
-    made.stop()
-    shutil.rmtree(parent)
 
 
 @pytest.fixture(scope="module")
-def supervisor(store: EmbeddedStore) -> Iterator[Served]:
+def supervisor(store: Store) -> Iterator[Served]:
     """One for the supervisor, that is reached by a further name too."""
-    with served(store.path, "--allow-host", "memory.example.org") as server:
+    with served(store, "--allow-host", "memory.example.org") as server:
         yield server
 
 
@@ -147,7 +143,9 @@ class Watched(Served):
 
 
 @pytest.fixture(scope="module")
-def billing(store: EmbeddedStore) -> Iterator[Watched]:
+def billing(
+    store: Store, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Watched]:
     """One for Billing, beside it."""
     program = (
         "import os, sys\n"
@@ -158,20 +156,20 @@ def billing(store: EmbeddedStore) -> Iterator[Watched]:
         "from so_mcp.cli import main\n"
         "main()\n"
     )
-    opened = store.path.parent / "opened"
+    opened = tmp_path_factory.mktemp("billing") / "opened"
     command = (sys.executable, "-c", program, str(opened))
-    with served(store.path, command=command, SO_AGENT="Billing") as server:
+    with served(store, command=command, agent="Billing") as server:
         yield Watched(server.process, server.url, opened)
 
 
 # The same server -----------------------------------------------------------------------------
 
 
-def test_two_modes_on_two_ports_answer_at_once_in_both_eras(store_path: Path) -> None:
+def test_two_modes_on_two_ports_answer_at_once_in_both_eras(own_store: Store) -> None:
     async def talk() -> None:
         async with over_http(supervisor.url, ERAS[1]) as client:
             await ask_as_supervisor(client)
-            with Memory(path=store_path) as memory:
+            with memory_of(own_store) as memory:
                 memory.grant("Billing")
             for era in ERAS:
                 async with over_http(billing.url, era) as agent:
@@ -186,16 +184,16 @@ def test_two_modes_on_two_ports_answer_at_once_in_both_eras(store_path: Path) ->
             async with over_http(billing.url) as agent:
                 assert "Maya believes" in (await told(agent, "who_is_misinformed"))[0]
 
-    with served(store_path) as supervisor, served(store_path, SO_AGENT="Billing") as billing:
+    with served(own_store) as supervisor, served(own_store, agent="Billing") as billing:
         anyio.run(talk)
 
 
 @pytest.mark.parametrize("mode", ["supervisor", "agent"])
 def test_tools_resources_prompts_and_completions_are_those_of_stdio(
-    store: EmbeddedStore, supervisor: Served, billing: Served, era: str, mode: str
+    store: Store, supervisor: Served, billing: Served, era: str, mode: str
 ) -> None:
     source: Source = (
-        Memory(path=store.path) if mode == "supervisor" else AgentView("Billing", "support", store)
+        memory_of(store) if mode == "supervisor" else view_of("Billing", "support", store)
     )
     url = (supervisor if mode == "supervisor" else billing).url
 
@@ -241,9 +239,9 @@ def test_long_work_tells_how_far_it_is(supervisor: Served, era: str) -> None:
     assert heard == sorted(heard)
 
 
-def test_serve_without_http_is_stdio(store: EmbeddedStore) -> None:
+def test_serve_without_http_is_stdio(store: Store) -> None:
     parameters = StdioServerParameters(
-        command=COMMAND, args=["serve"], env={"FALKORDB_LITE_PATH": str(store.path)}
+        command=COMMAND, args=["serve"], env=environment(store)
     )
 
     async def talk() -> None:
@@ -276,9 +274,12 @@ def test_an_agent_over_http_reaches_what_it_may_over_stdio_and_nothing_else(
     anyio.run(talk)
 
 
+@pytest.mark.runs_on("embedded", why="a login that is a private file of the store")
 def test_an_agents_process_opens_its_own_login_and_no_other(
-    store: EmbeddedStore, billing: Watched
+    store: Store, billing: Watched
 ) -> None:
+    assert isinstance(store, EmbeddedStore)
+
     async def talk() -> None:
         async with over_http(billing.url) as client:
             assert "refund" in (await told(client, "my_beliefs"))[0]
@@ -355,9 +356,9 @@ def test_healthz_says_that_it_serves_and_nothing_else(supervisor: Served) -> Non
 
 
 def test_too_many_requests_are_told_when_to_come_again_and_who_guesses_uses_up_its_own(
-    store: EmbeddedStore,
+    store: Store,
 ) -> None:
-    with served(store.path, "--rate", "0.1") as server, httpx2.Client(headers=MCP) as client:
+    with served(store, "--rate", "0.1") as server, httpx2.Client(headers=MCP) as client:
         guesses = [client.post(server.url, json=PING).status_code for _ in range(40)]
         assert guesses[:20] == [401] * 20
         assert guesses[-1] == 429
@@ -410,16 +411,19 @@ def test_a_body_that_cannot_be_read_is_answered_and_the_next_one_served(
         for body in (
             b"", b"x", b"\xff\xfe", b"[" * 100_000, b"null", b"[]", b'{"id":' + b"9" * 6_000 + b"}",
             b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}', json.dumps([PING] * 3).encode(),
+            b'{"jsonrpc":"2.0","id":1}', b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
         ):
             answer = client.post(supervisor.url, content=body)
             assert answer.status_code == 400
-            assert "error" in answer.json()
+            assert answer.json()["error"]["message"].startswith("Cannot be read: ")
+            assert answer.json()["error"]["message"].endswith(" at a time, as JSON in UTF-8.")
+            assert answer.json()["id"] == (1 if b'"id":1' in body and body[:1] == b"{" else None)
         assert client.put(supervisor.url, content=b"x").status_code in (400, 404, 405)
     assert bare(supervisor, "\x00\r\n\r\n").startswith("HTTP/1.1 400 ")
     assert httpx2.get(f"{supervisor.root}/healthz").text == "ok\n"
 
 
-def test_a_client_that_goes_while_it_is_still_sending_is_no_error(store: EmbeddedStore) -> None:
+def test_a_client_that_goes_while_it_is_still_sending_is_no_error(store: Store) -> None:
     """Of the older protocol; the SDK answers some of these twice, and would log each."""
     hello = {
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -440,18 +444,72 @@ def test_a_client_that_goes_while_it_is_still_sending_is_no_error(store: Embedde
                         group.start_soon(partial(client.post, server.url, json=late, headers=own))
             assert (await client.get(f"{server.root}/healthz")).text == "ok\n"
 
-    with served(store.path, "--rate", "100000") as server:
+    with served(store, "--rate", "100000") as server:
         anyio.run(talk)  # and `served` sees that nothing was said
+
+
+def test_who_is_slow_to_say_what_it_wants_does_not_keep_its_connection(store: Store) -> None:
+    program = (
+        "import so_mcp.http as http; from so_mcp.cli import main\n"
+        "http.HEAD_SECONDS = http.BODY_SECONDS = 0.3; http._CONNECTIONS = 12; main()"
+    )
+    with ExitStack() as stack:
+        server = stack.enter_context(served(store, command=(sys.executable, "-c", program)))
+        host, port = server.address
+
+        def connected(request: str) -> socket.socket:
+            connection = stack.enter_context(socket.create_connection(server.address, timeout=30))
+            connection.sendall(request.encode())
+            return connection
+
+        def answer(connection: socket.socket) -> bytes:
+            return connection.recv(4096)
+
+        def healthy(connection: socket.socket) -> bool:
+            connection.sendall(health.encode())
+            heard = b""
+            while not heard.endswith(b"\r\n\r\nok\n"):
+                heard += connection.recv(4096)
+            return True
+
+        def ends(connection: socket.socket) -> bool:
+            with contextlib.suppress(ConnectionResetError):
+                while connection.recv(4096):
+                    pass
+            return True
+
+        health = f"GET /healthz HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"
+        patient = connected("")  # between two requests it may take its time
+        assert healthy(patient)
+        head = f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 9\r\n"
+        known = f"{head}Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+        unknown = connected(f"{head}\r\n1")
+        assert answer(unknown).startswith(b"HTTP/1.1 401 ")
+        slow = [connected(request) for request in (
+            "", "POST /mcp HTTP/1.1\r\nHost: ", f"{known}\r\n", f"{known}\r\n1",
+            f"{health}GET /hea",
+        )]
+        assert answer(slow[-1]).startswith(b"HTTP/1.1 200 ")
+        for connection in [unknown, *slow]:
+            with contextlib.suppress(OSError):  # it was closed before
+                for _ in range(3):  # a little now and then does not help
+                    connection.sendall(b"1")
+            assert ends(connection)
+        assert healthy(patient)
+        crowd = [connected("") for _ in range(12)]
+        assert answer(connected(health)).startswith(b"HTTP/1.1 503 ")
+        assert all(ends(connection) for connection in crowd)
+        assert healthy(connected(""))
 
 
 # How it is started ------------------------------------------------------------------------------
 
 
-def test_a_port_that_is_taken_is_said_so(store: EmbeddedStore, supervisor: Served) -> None:
+def test_a_port_that_is_taken_is_said_so(store: Store, supervisor: Served) -> None:
     port = str(supervisor.address[1])
     done = subprocess.run(
         [COMMAND, "serve", "--http", "--port", port], capture_output=True, text=True, check=False,
-        env={"FALKORDB_LITE_PATH": str(store.path), "SO_HTTP_TOKEN": TOKEN},
+        env={**environment(store), "SO_HTTP_TOKEN": TOKEN},
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
@@ -514,11 +572,11 @@ def test_a_token_file_is_for_its_owner_alone(
         given_token(file)
 
 
-def test_on_a_terminal_a_token_is_made_and_shown_once(store: EmbeddedStore) -> None:
+def test_on_a_terminal_a_token_is_made_and_shown_once(store: Store) -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [COMMAND, "serve", "--http", "--port", "0"], stdout=theirs, stderr=subprocess.PIPE,
-        env={"FALKORDB_LITE_PATH": str(store.path)},
+        env=environment(store),
     ) as process:
         os.close(theirs)
         with os.fdopen(ours, encoding="utf-8") as terminal:
@@ -540,7 +598,7 @@ def test_on_a_terminal_a_token_is_made_and_shown_once(store: EmbeddedStore) -> N
 # Writers, and the end ---------------------------------------------------------------------------
 
 
-def test_fifty_writes_at_once_through_two_processes_are_all_there(store_path: Path) -> None:
+def test_fifty_writes_at_once_through_two_processes_are_all_there(own_store: Store) -> None:
     async def write(client: Client, name: str) -> None:
         await told(client, "record", events=[
             {"kind": "say", "speaker": name, "audience": ["Ann", "Bob"], "entity": "e",
@@ -556,9 +614,9 @@ def test_fifty_writes_at_once_through_two_processes_are_all_there(store_path: Pa
                 group.start_soon(write, first, f"first {number}")
                 group.start_soon(write, second, f"second {number}")
 
-    with served(store_path) as one, served(store_path) as two:
+    with served(own_store) as one, served(own_store) as two:
         anyio.run(talk)
-        with Memory(path=store_path) as memory:
+        with memory_of(own_store) as memory:
             names = [f"{process} {number}" for process in ("first", "second") for number in range(25)]
             assert sorted(ids(memory)) == sorted(names)
             assert memory.verify() == []
@@ -566,7 +624,7 @@ def test_fifty_writes_at_once_through_two_processes_are_all_there(store_path: Pa
 
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_ends_it_whatever_it_does_and_leaves_nothing_behind(
-    store_path: Path, end: str
+    own_store: Store, end: str
 ) -> None:
     number = getattr(signal, end)
     acknowledged: list[str] = []
@@ -592,7 +650,7 @@ def test_a_signal_ends_it_whatever_it_does_and_leaves_nothing_behind(
                 for name in ("one", "two", "three"):
                     group.start_soon(write, client, name)
 
-    with served(store_path, "--rate", "100000") as server:
+    with served(own_store, "--rate", "100000") as server:
         thread = threading.Thread(target=anyio.run, args=(writers,))
         thread.start()
         assert busy.wait(30)
@@ -600,9 +658,10 @@ def test_a_signal_ends_it_whatever_it_does_and_leaves_nothing_behind(
         assert server.process.wait(30) == 128 + number
         thread.join(30)
         assert not thread.is_alive()
-    assert not is_answering(EmbeddedStore(store_path).socket_path)
+    if isinstance(own_store, EmbeddedStore):
+        assert not is_answering(own_store.socket_path)
     listening(*server.address).close()  # its port is free
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         recorded = ids(memory)
         assert set(acknowledged) <= set(recorded)
         assert len(recorded) - len(acknowledged) <= 3  # one each, whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 import redis
+from stores import bare_socket, client, credentials, view_of
 
 from so_mcp import AgentView, Memory
 from so_mcp.errors import AccessError, NotGrantedError, SecondOrderError
@@ -32,25 +32,24 @@ def story(memory: Memory) -> Memory:
 @pytest.fixture
 def view(story: Memory) -> Iterator[AgentView]:
     """Shipping's own view, with Shipping's login."""
-    with AgentView("Shipping", story.scenario, story.store) as made:
+    with view_of("Shipping", story.scenario, story.store) as made:
         yield made
 
 
 @pytest.fixture
 def attacker(story: Memory) -> Iterator[redis.Redis]:
     """A raw connection with Shipping's login."""
-    username, password = story.store.agent_login("Shipping")
-    client = redis.Redis(
-        unix_socket_path=story.store.socket_path, username=username, password=password,
+    with client(
+        story.store, *credentials("Shipping", story.store),
+        holding=mind_key(story.scenario, "Shipping"),
         decode_responses=True, single_connection_client=True,
-    )
-    yield client
-    client.close()
+    ) as made:
+        yield made
 
 
-def refused(client: redis.Redis, *command: Any) -> str:
+def refused(attacker: redis.Redis, *command: Any) -> str:
     with pytest.raises(redis.exceptions.NoPermissionError) as caught:
-        client.execute_command(*command)
+        attacker.execute_command(*command)
     return str(caught.value)
 
 
@@ -89,10 +88,8 @@ def test_another_mind_the_world_a_write_and_keys_are_refused(
 
 def test_reset_gains_nothing(story: Memory) -> None:
     """On a bare socket: client libraries log in again behind one's back."""
-    username, password = story.store.agent_login("Shipping")
-    with socket.socket(socket.AF_UNIX) as bare:
-        bare.connect(story.store.socket_path)
-
+    username, password = credentials("Shipping", story.store)
+    with bare_socket(story.store, holding=mind_key(story.scenario, "Shipping")) as bare:
         def send(*words: str) -> bytes:
             bare.sendall(" ".join(words).encode() + b"\r\n")
             return bare.recv(4096)
@@ -115,7 +112,7 @@ def test_names_that_are_patterns_match_nothing_but_themselves(memory: Memory) ->
     for name in ("*", "E*", "[E]scalation", "Escalatio?"):
         memory.set("own", "v", audience=[name])
         memory.grant(name)
-        with AgentView(name, memory.scenario, memory.store) as view:
+        with view_of(name, memory.scenario, memory.store) as view:
             assert [b.entity for b in view.my_beliefs()] == ["own"]
             with pytest.raises(AccessError):
                 view.database.read(mind_key(memory.scenario, "Escalation"), "mind/contents")
@@ -123,20 +120,22 @@ def test_names_that_are_patterns_match_nothing_but_themselves(memory: Memory) ->
 
 def test_a_login_is_for_the_scenarios_it_was_granted(story: Memory) -> None:
     with (
-        AgentView("Shipping", "another scenario", story.store) as view,
+        view_of("Shipping", "another scenario", story.store) as view,
         pytest.raises(AccessError, match="No permissions to access a key"),
     ):
         view.my_beliefs()
 
 
+@pytest.mark.runs_on("embedded", why="an agent's process finds its login by itself")
 def test_an_agent_without_a_login_is_told_who_can_make_one(story: Memory) -> None:
     with (
-        AgentView("Unlisted", story.scenario, story.store) as view,
+        view_of("Unlisted", story.scenario, story.store) as view,
         pytest.raises(NotGrantedError, match="so-mcp grant Unlisted"),
     ):
         view.my_beliefs()
 
 
+@pytest.mark.runs_on("embedded", why="an agent's process finds its login by itself")
 def test_an_agent_never_falls_back_to_the_supervisors_login(
     story: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,12 +143,13 @@ def test_an_agent_never_falls_back_to_the_supervisors_login(
         raise AssertionError("the supervisor's login was opened")
 
     monkeypatch.setattr("so_mcp.embedded.EmbeddedStore.supervisor_login", forbidden)
-    with AgentView("Shipping", story.scenario, story.store) as view:
+    with view_of("Shipping", story.scenario, story.store) as view:
         assert view.my_beliefs()
-    with AgentView("Unlisted", story.scenario, story.store) as view, pytest.raises(SecondOrderError):
+    with view_of("Unlisted", story.scenario, story.store) as view, pytest.raises(SecondOrderError):
         view.my_beliefs()
 
 
+@pytest.mark.runs_on("embedded", why="a login that is a private file of the store")
 def test_an_agent_process_opens_no_file_of_the_supervisor(store_path: Path) -> None:
     """Not even when it is the one that starts the database, and the one that stops it."""
     with Memory(path=store_path) as memory:

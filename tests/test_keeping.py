@@ -18,11 +18,14 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from logs import logs, settings
+from stores import Store, environment, every_key, memory_of, view_of
 from test_order import STORY, state
 from test_properties import answers, chains, raw
 
-from so_mcp import AgentView, Memory, scenarios
+from so_mcp import Memory, scenarios
+from so_mcp.config import ServerAddress
 from so_mcp.errors import (
+    AccessError,
     ConflictError,
     InvalidInputError,
     NotGrantedError,
@@ -228,7 +231,7 @@ def test_of_a_file_that_is_wrong_anywhere_nothing_is_written(
         other.import_log(spoil(list(kept.export())))
     assert message in str(refused.value)
     assert other.agents() == []
-    assert not any(other.scenario in key for key in kept.database.command("GRAPH.LIST"))
+    assert not any(other.scenario in key for key in kept.database.graphs())
 
 
 def test_a_file_is_read_only_into_a_scenario_in_which_nothing_has_happened(
@@ -248,7 +251,7 @@ def test_logins_read_what_was_imported_under_them(kept: Memory, new_memory: NewM
     other = new_memory()
     other.grant("Bob")
     other.import_log(kept.export())
-    with AgentView("Bob", other.scenario, other.store) as view:
+    with view_of("Bob", other.scenario, other.store) as view:
         assert {b.value for b in view.my_beliefs()} == {"lost"}
 
 
@@ -258,29 +261,31 @@ def test_logins_read_what_was_imported_under_them(kept: Memory, new_memory: NewM
 def all_text(memory: Memory) -> str:
     """Everything that any graph and key of the store holds, and the export."""
     held = ["".join(memory.export())]
-    for key in memory.database.command("GRAPH.LIST"):
+    for key in memory.database.graphs():
         held.append(str(memory.database.command(
             "GRAPH.RO_QUERY", key, "MATCH (n) OPTIONAL MATCH (n)-[r]->(m) "
             "RETURN labels(n), properties(n), type(r), properties(r)")))
         held.append(str(memory.database.command("GRAPH.SLOWLOG", key)))
         held.append(key)
-    held.append(str(memory.database.command("KEYS", "*")))
-    counters = memory.database.command("KEYS", "*counters")
+    held.append(str(every_key(memory)))
+    counters = every_key(memory, "*counters")
     held += [str(memory.database.command("HGETALL", key)) for key in counters]
-    held.append(str(memory.database.command("SLOWLOG", "GET", "-1")))
+    held.append(str(memory.database.everywhere(("SLOWLOG", "GET", "-1"))))
     return "\n".join(held)
 
 
 @pytest.fixture
-def alone(store_path: Path) -> Any:
+def alone(own_store: Store) -> Any:
     """A store with one story in it, so that all of it can be searched."""
-    with Memory(path=store_path) as memory:
+    with memory_of(own_store) as memory:
         scenarios.play(memory, scenarios.load("support"))
         yield memory
 
 
 def on_disk(memory: Memory, text: str) -> list[str]:
-    """The files of a store that hold a text."""
+    """The files of an embedded store that hold a text; nobody here sees those of a server."""
+    if isinstance(memory.store, ServerAddress):
+        return []
     return [
         file.name for file in memory.store.path.rglob("*")
         if file.is_file() and text.encode() in file.read_bytes()
@@ -307,12 +312,13 @@ def test_a_forgotten_agent_is_nowhere_and_everything_else_is_as_it_was(alone: Me
         k: v for k, v in before.items() if k[1] != "owner_4411"
     }
     assert len(alone.false_beliefs(2)) == wrong
-    with pytest.raises(NotGrantedError):
-        AgentView("Maya", alone.scenario, alone.store).my_beliefs()
-    with AgentView("Billing", alone.scenario, alone.store) as view:
+    with pytest.raises((AccessError, NotGrantedError)):
+        view_of("Maya", alone.scenario, alone.store).my_beliefs()
+    with view_of("Billing", alone.scenario, alone.store) as view:
         assert found.stands_for in view.people()
 
 
+@pytest.mark.runs_on("embedded", why="a server's files are its operator's")
 def test_a_forgotten_name_is_not_in_the_log_of_the_database_either(store_path: Path) -> None:
     with Memory(path=store_path) as memory:
         memory.set("e", "v", audience=["Quirrell", "Ann"])
@@ -388,60 +394,61 @@ def test_what_cannot_be_forgotten_is_said_and_nothing_is_changed(kept: Memory) -
 # The command line -------------------------------------------------------------------------------
 
 
-def so_mcp(path: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    environment = {"FALKORDB_LITE_PATH": str(path), "PATH": os.defpath}
+def so_mcp(store: Store, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    env = {**environment(store), "PATH": os.defpath}
     return subprocess.run(
-        [sys.executable, "-m", "so_mcp", *arguments], env=environment, capture_output=True,
+        [sys.executable, "-m", "so_mcp", *arguments], env=env, capture_output=True,
         text=True, input=stdin, check=False,
     )
 
 
-def test_a_scenario_is_archived_to_a_file_and_comes_back(store_path: Path, tmp_path: Path) -> None:
-    with Memory("ticket", path=store_path) as memory:
+def test_a_scenario_is_archived_to_a_file_and_comes_back(own_store: Store, tmp_path: Path) -> None:
+    with memory_of(own_store, "ticket") as memory:
         memory.record(STORY)
         before = state(memory)
         file = tmp_path / "ticket.jsonl"
-        done = so_mcp(store_path, "archive", str(file), "--scenario", "ticket")
+        done = so_mcp(own_store, "archive", str(file), "--scenario", "ticket")
         assert done.returncode == 0, done.stderr
         assert "Wrote 4 events" in done.stdout
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert memory.scenarios() == []
-        assert so_mcp(store_path, "archive", str(file), "--scenario", "ticket").returncode == 1
-        back = so_mcp(store_path, "import", str(file), "--scenario", "again")
+        assert so_mcp(own_store, "archive", str(file), "--scenario", "ticket").returncode == 1
+        back = so_mcp(own_store, "import", str(file), "--scenario", "again")
         assert back.stdout == f"Scenario 'again' holds the 4 events of {file}.\n"
-    with Memory("again", path=store_path) as memory:
+    with memory_of(own_store, "again") as memory:
         assert state(memory) == before
 
 
-def test_the_commands_say_what_they_did_and_what_to_do_next(store_path: Path, tmp_path: Path) -> None:
-    with Memory(path=store_path) as memory:
+def test_the_commands_say_what_they_did_and_what_to_do_next(own_store: Store, tmp_path: Path) -> None:
+    with memory_of(own_store) as memory:
         memory.record(STORY)
-        assert so_mcp(store_path, "verify").stdout == "The world and every mind equal a replay of the log.\n"
+        assert so_mcp(own_store, "verify").stdout == "The world and every mind equal a replay of the log.\n"
         memory.database.command("GRAPH.DELETE", mind_key("support", "Bob"))
-        damaged = so_mcp(store_path, "verify")
+        damaged = so_mcp(own_store, "verify")
         assert damaged.returncode == 1
         assert damaged.stdout.startswith("the mind of Bob: lost belief: {'step': 2")
         assert damaged.stdout.endswith("so-mcp repair makes the rest of it again.\n")
-        assert so_mcp(store_path, "repair").stdout.endswith("1 differences from the log; 0 left.\n")
-        exported = so_mcp(store_path, "export", "-")
+        assert so_mcp(own_store, "repair").stdout.endswith("1 differences from the log; 0 left.\n")
+        exported = so_mcp(own_store, "export", "-")
         assert exported.stdout == "".join(memory.export())
-        into = so_mcp(store_path, "import", "-", "--scenario", "copy", stdin=exported.stdout)
+        into = so_mcp(own_store, "import", "-", "--scenario", "copy", stdin=exported.stdout)
         assert into.returncode == 0, into.stderr
         kept = tmp_path / "log.jsonl"
-        assert so_mcp(store_path, "export", str(kept)).returncode == 0
-        again = so_mcp(store_path, "export", str(kept))
+        assert so_mcp(own_store, "export", str(kept)).returncode == 0
+        again = so_mcp(own_store, "export", str(kept))
         assert again.stderr == f"so-mcp: file: {kept} exists, and is not overwritten. Name another.\n"
-        forgotten = so_mcp(store_path, "forget", "--event", "2")
+        forgotten = so_mcp(own_store, "forget", "--event", "2")
         assert forgotten.stdout.startswith("Erased from 1 events, and from every mind and fork.\n")
-        refused = so_mcp(store_path, "delete")
+        refused = so_mcp(own_store, "delete")
         assert "add --confirm 'support'" in refused.stderr
-        deleted = so_mcp(store_path, "delete", "--confirm", "support")
+        deleted = so_mcp(own_store, "delete", "--confirm", "support")
         assert deleted.stdout.startswith("Deleted scenario 'support': 4 events, the minds of 2 agents")
         assert [stored.name for stored in memory.scenarios()] == ["copy"]
-        missing = so_mcp(store_path, "import", str(tmp_path / "none"))
+        missing = so_mcp(own_store, "import", str(tmp_path / "none"))
         assert missing.stderr.startswith(f"so-mcp: file: {tmp_path / 'none'} cannot be read")
 
 
+@pytest.mark.runs_on("embedded", why="a killed server is started again by its operator")
 def test_a_database_killed_while_something_is_forgotten_is_whole_either_way(store_path: Path) -> None:
     from test_embedded import kill_database  # noqa: PLC0415
 

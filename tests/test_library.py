@@ -6,13 +6,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import anyio
 import pytest
 from mcp import Client
+from stores import Store, every_key, inherited, memory_of, view_of
 
-from so_mcp import AgentView, Memory, scenarios
+from so_mcp import Memory, scenarios
 from so_mcp.embedded import EmbeddedStore
 from so_mcp.errors import ConflictError, InvalidInputError, UnknownNameError
 from so_mcp.server import build_server
@@ -20,15 +20,10 @@ from so_mcp.tools import library
 
 
 @pytest.fixture
-def desk(store_path: Path) -> Iterator[Memory]:
+def desk(own_store: Store) -> Iterator[Memory]:
     """A scenario called desk, alone in a store of its own."""
-    with Memory("desk", path=store_path) as memory:
+    with memory_of(own_store, "desk") as memory:
         yield memory
-
-
-def keys(memory: Memory) -> set[str]:
-    """Every key of the whole database."""
-    return set(memory.database.command("KEYS", "*"))
 
 
 # Which there are --------------------------------------------------------------------------------
@@ -39,7 +34,7 @@ def test_every_scenario_of_the_store_is_listed_by_name_with_its_numbers_and_fork
 ) -> None:
     assert desk.scenarios() == []
     desk.load_scenario("support")
-    with Memory("Tomás: {a}* 🦊", path=desk.store.path, policy="exit-order", rooms="place") as other:
+    with memory_of(desk.store, "Tomás: {a}* 🦊", policy="exit-order", rooms="place") as other:
         other.strict()
         with desk.fork() as fork:
             fork.set("e", "v", by="Ann")
@@ -59,7 +54,7 @@ def test_a_model_is_told_which_one_it_is_served_and_which_samples_there_are(desk
         "Anne), support (A refund that was approved, and then rejected)."
     )
     assert library.scenarios(desk).text() == f"- desk: nothing yet (served here)\n{samples}"
-    with Memory("booth", path=desk.store.path, rooms="place") as booth:
+    with memory_of(desk.store, "booth", rooms="place") as booth:
         booth.set("e", "v", by="Ann", happened_at=0)
         booth.strict()
     desk.load_scenario("support")
@@ -99,7 +94,7 @@ def test_a_sample_is_played_into_an_empty_scenario_and_twice_is_harmless(memory:
 
 def test_a_sample_brings_its_settings(memory: Memory) -> None:
     memory.load_scenario("sally")
-    with Memory(memory.scenario, path=memory.store.path, rooms="place") as same:
+    with memory_of(memory.store, memory.scenario, rooms="place") as same:
         assert same.believes("Sally", "marble") == "basket"
         same.join("Sally", "garden")
         assert same.verify() == []
@@ -117,7 +112,7 @@ def test_a_sample_is_not_played_into_a_scenario_where_something_else_has_happene
     memory: Memory,
 ) -> None:
     memory.set("e", "v", by="Ann", happened_at=0)
-    before = keys(memory)
+    before = every_key(memory)
     with pytest.raises(ConflictError) as refused:
         memory.load_scenario("support")
     assert str(refused.value) == (
@@ -125,7 +120,7 @@ def test_a_sample_is_not_played_into_a_scenario_where_something_else_has_happene
         f'reset_scenario(confirm="{memory.scenario}") first, which deletes what is here; or leave '
         "this as it is, and start a server with SO_SCENARIO=support."
     )
-    assert (memory.step(), keys(memory)) == (1, before)
+    assert (memory.step(), every_key(memory)) == (1, before)
     memory.reset_scenario(memory.scenario)
     memory.load_scenario("support")
     assert memory.step() == 32
@@ -146,7 +141,7 @@ def test_a_sample_is_not_played_into_an_empty_scenario_that_is_set_otherwise(mem
 def test_nothing_is_deleted_before_the_name_is_given_back(memory: Memory) -> None:
     memory.load_scenario("support")
     with memory.fork():
-        before = keys(memory)
+        before = every_key(memory)
         for confirm in ("", "suport", memory.scenario.upper()):
             with pytest.raises(InvalidInputError) as refused:
                 library.reset_scenario(memory, confirm)
@@ -155,24 +150,24 @@ def test_nothing_is_deleted_before_the_name_is_given_back(memory: Memory) -> Non
                 "It would delete 32 events, the minds of 5 agents, 4 entities, 1 fork, and cannot be "
                 f'taken back. If that is meant, call reset_scenario(confirm="{memory.scenario}").'
             )
-        assert keys(memory) == before
+        assert every_key(memory) == before
     assert memory.step() == 32
 
 
 def test_everything_of_a_scenario_is_deleted_and_nothing_of_another(desk: Memory) -> None:
     with (
-        Memory("desk 2", path=desk.store.path) as near, Memory("des*", path=desk.store.path) as glob
+        memory_of(desk.store, "desk 2") as near, memory_of(desk.store, "des*") as glob
     ):
         for other in (near, glob):
             other.set("e", "v", by="Ann")
-        kept = keys(desk)
+        kept = every_key(desk)
         desk.load_scenario("support")
         desk.alias("maya@shop", "Maya")
         desk.strict()
         with desk.fork() as fork:
             fork.announce("Maya", "order_4411", "mended")
             answer = library.reset_scenario(desk, "desk")
-            assert keys(desk) == kept
+            assert every_key(desk) == kept
         assert answer.text() == (
             "Deleted from desk: 32 events, the minds of 5 agents, 4 entities, 1 fork. Logins stay. It "
             "is empty now."
@@ -187,9 +182,9 @@ def test_everything_of_a_scenario_is_deleted_and_nothing_of_another(desk: Memory
         assert str(near.reset_scenario("desk 2")) == "0 events, the minds of 0 agents, 0 entities"
 
 
-def test_a_name_that_json_has_to_escape_is_given_back_as_it_is_asked_for(store_path: Path) -> None:
+def test_a_name_that_json_has_to_escape_is_given_back_as_it_is_asked_for(own_store: Store) -> None:
     name = 'Tomás "🦊" \\'
-    with Memory(name, path=store_path) as memory:
+    with memory_of(own_store, name) as memory:
         memory.set("e", "v", by="Ann")
         with pytest.raises(InvalidInputError) as refused:
             memory.reset_scenario("Tomas")
@@ -201,7 +196,7 @@ def test_a_name_that_json_has_to_escape_is_given_back_as_it_is_asked_for(store_p
 def test_logins_outlive_what_they_read(memory: Memory) -> None:
     memory.set("e", "v", by="Ann")
     memory.grant("Ann")
-    with AgentView("Ann", memory.scenario, memory.store) as view:
+    with view_of("Ann", memory.scenario, memory.store) as view:
         assert [held.value for held in view.my_beliefs()] == ["v"]
         memory.reset_scenario(memory.scenario)
         assert view.my_beliefs() == []
@@ -211,7 +206,7 @@ def test_logins_outlive_what_they_read(memory: Memory) -> None:
 
 def test_the_same_number_of_events_after_a_reset_is_not_the_same_world(memory: Memory) -> None:
     """A copy of the world, kept for writing, must not outlive it."""
-    with Memory(memory.scenario, path=memory.store.path) as other:
+    with memory_of(memory.store, memory.scenario) as other:
         for number in range(3):
             memory.set("old", str(number), audience=["Ann", "Bob"], located_in="attic")
         other.reset_scenario(memory.scenario)
@@ -229,7 +224,7 @@ def test_the_same_number_of_events_after_a_reset_is_not_the_same_world(memory: M
 RECORDER = """
 import sys
 from so_mcp import Memory
-with Memory("desk", path=sys.argv[1]) as memory:
+with Memory("desk") as memory:
     memory.set("e", "before", audience=["Ann", "Bob"])
     print("ready", flush=True)
     sys.stdin.readline()
@@ -239,7 +234,7 @@ with Memory("desk", path=sys.argv[1]) as memory:
 
 def test_another_process_notices_that_a_scenario_was_cleared_and_filled_again(desk: Memory) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", RECORDER, str(desk.store.path)],
+        [sys.executable, "-c", RECORDER], env=inherited(desk.store),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as process:
         assert process.stdout is not None
@@ -257,7 +252,7 @@ def test_a_scenario_cleared_while_others_write_holds_whole_events_and_no_leaving
     memory: Memory,
 ) -> None:
     def write(name: str) -> None:
-        with Memory(memory.scenario, path=memory.store.path) as writer:
+        with memory_of(memory.store, memory.scenario) as writer:
             for number in range(60):
                 writer.set("e", str(number), audience=[name, f"{name}-{number % 7}"])
 
@@ -273,7 +268,7 @@ def test_a_scenario_cleared_while_others_write_holds_whole_events_and_no_leaving
     memory.set("e", "last", audience=["x", "y"])
     assert memory.verify() == []
     memory.reset_scenario(memory.scenario)
-    assert [key for key in keys(memory) if key.startswith(f"so:{{{memory.scenario}}}:")] == []
+    assert [key for key in every_key(memory) if key.startswith(f"so:{{{memory.scenario}}}:")] == []
     memory.set("e", "v", by="Ann")
     assert memory.verify() == []
 
@@ -287,6 +282,7 @@ def test_only_clearing_is_announced_to_hosts_as_destructive(memory: Memory) -> N
     assert anyio.run(main) == {"reset_scenario"}
 
 
+@pytest.mark.runs_on("embedded", why="a killed server is started again by its operator")
 def test_a_sample_survives_a_killed_database_right_after_it_was_reset_and_loaded(
     desk: Memory,
 ) -> None:

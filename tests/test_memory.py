@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from stores import memory_of
 
 from so_mcp import Memory
 from so_mcp.database import Transaction
@@ -129,7 +130,7 @@ def test_a_batch_is_committed_in_pieces_and_an_error_says_how_much_is_in(
         commit(self, counters, *rest)  # type: ignore[arg-type]
         if counters.get("seq") == 64:
             monkeypatch.undo()
-            with Memory(memory.scenario, path=memory.store.path) as other:
+            with memory_of(memory.store, memory.scenario) as other:
                 other.join("Bob", "hall", happened_at=1_020)
 
     monkeypatch.setattr(Transaction, "commit", interfere)
@@ -270,11 +271,11 @@ def test_settings_are_fixed_when_a_scenario_is_made(new_memory: NewMemory) -> No
     memory = new_memory(policy="exit-order", rooms="place")
     memory.set("e", "v", by="Ann")
     with (
-        Memory(memory.scenario, path=memory.store.path, policy="credulous") as other,
+        memory_of(memory.store, memory.scenario, policy="credulous") as other,
         pytest.raises(ConflictError, match="Leave the settings out"),
     ):
         other.set("e", "w", by="Ann")
-    with Memory(memory.scenario, path=memory.store.path, policy="exit-order") as same:
+    with memory_of(memory.store, memory.scenario, policy="exit-order") as same:
         same.set("e", "w", by="Ann")
     with pytest.raises(InvalidInputError, match="policy: expected"):
         new_memory(policy="gullible")

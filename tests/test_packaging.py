@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -11,12 +12,22 @@ import sysconfig
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 import pytest
+from checkers import need
+from jsonschema import Draft7Validator
 
 import so_mcp
+from eval import bundle
+from eval.hosts import packages
+from eval.hosts.formats import Server
+from eval.hosts.registrations import AGENT, desk, knows_of_the_parcel
+from eval.hosts.trials import NotRun
 from so_mcp.config import from_environment
 from so_mcp.cypher import catalogue
 
@@ -152,3 +163,83 @@ def test_the_registry_is_told_which_variables_are_secret_and_the_defaults_that_t
     unset = from_environment({"FALKORDB_HOST": "db.example"})
     assert unset.server is not None
     assert said == {"SO_SCENARIO": unset.scenario, "FALKORDB_PORT": f"{unset.server.port}"}
+
+
+def test_the_registry_takes_our_description_by_its_own_schema() -> None:
+    described = json.loads((ROOT / "server.json").read_text("utf-8"))
+    found = find_spec("skillsaw")  # which brings the schemas
+    assert found is not None
+    assert found.origin is not None
+    schemas = (Path(found.origin).parent / "schemas" / "mcp_registry").rglob("server.schema.json")
+    [schema] = [schema for schema in (json.loads(file.read_text("utf-8")) for file in schemas)
+                if schema["$id"] == described["$schema"]]
+
+    def wrong(description: dict[str, object]) -> list[str]:
+        return [error.message for error in Draft7Validator(schema).iter_errors(description)]
+
+    assert wrong(described) == []
+    assert wrong({**described, "name": "so-mcp"}) != []
+    assert wrong({**described, "description": "x" * 101}) != []
+
+
+# The MCPB bundle, and uv ------------------------------------------------------------------------
+
+
+@contextmanager
+def uv() -> Iterator[None]:
+    """Skip where uv is not, or cannot be given the packages; but not in CI."""
+    try:
+        yield
+    except NotRun as reason:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"{reason}")
+
+
+def test_the_bundles_manifest_is_what_the_code_says() -> None:
+    text = bundle.MANIFEST.read_text("utf-8")
+    assert text == bundle.manifest_text(), "stale; renew it: make bundle"
+    manifest = json.loads(text)
+    variables = {name.upper(): setting for name, setting in manifest["user_config"].items()}
+    assert set(variables) == set(manifest["server"]["mcp_config"]["env"])
+    secret = {name for name, setting in variables.items() if setting["sensitive"]}
+    assert secret == {name for name in variables if re.search(r"PASSWORD|SECRET|TOKEN", name)}
+    assert all("default" in setting for setting in variables.values())
+
+
+def test_mcpb_takes_the_bundle_as_valid_and_packs_the_same_files(
+    built: Built, tmp_path: Path
+) -> None:
+    need("mcpb")
+    made = bundle.write(built.wheel, tmp_path)
+    packages.validate(made, tmp_path)
+    manifest = packages.unpacked(made, tmp_path / "wrong") / "manifest.json"
+    manifest.write_text(manifest.read_text("utf-8").replace('"uv"', '"conda"', 1), "utf-8")
+    with pytest.raises(AssertionError, match=r"server\.type"):
+        packages.check(manifest, tmp_path)
+
+
+def test_what_is_left_empty_in_a_hosts_form_is_unset(built: Built, tmp_path: Path) -> None:
+    need("mcpb")
+    folder = packages.unpacked(bundle.write(built.wheel, tmp_path), tmp_path / "installed")
+    with uv():
+        filled = {"so_agent": "Ann", "falkordb_host": "db.example", "falkordb_port": "7000"}
+        for settings in ({}, filled):
+            env = packages.installed(folder, settings).env
+            meant = {name.upper(): value for name, value in settings.items()}
+            assert from_environment(env) == from_environment(meant)
+
+
+def test_a_wheel_and_a_bundle_are_started_by_uv_and_answer(built: Built, tmp_path: Path) -> None:
+    need("mcpb")
+    folder = packages.unpacked(bundle.write(built.wheel, tmp_path), tmp_path / "installed")
+    wheel = Path(shutil.copy(built.wheel, tmp_path))
+    with uv(), desk("named store", AGENT) as made:
+        made.so_mcp("grant", AGENT)
+        path = {"FALKORDB_LITE_PATH": made.env["FALKORDB_LITE_PATH"]}
+        servers: list[Server] = [
+            packages.uvx(wheel, {**path, "SO_AGENT": AGENT}),
+            packages.installed(folder, {"falkordb_lite_path": path["FALKORDB_LITE_PATH"]}),
+        ]
+        for server in servers:
+            assert knows_of_the_parcel(server, tmp_path)

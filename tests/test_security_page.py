@@ -174,8 +174,9 @@ def test_of_a_forgotten_agent_a_hash_stays_with_the_logins(desk: Memory) -> None
     assert [login.agent for login in desk.grants()] == []
 
 
+@pytest.mark.runs_on("embedded", "server", why="a node of a cluster keeps no telemetry of a graph")
 def test_telemetry_of_what_was_asked_goes_when_it_is_forgotten(desk: Memory) -> None:
-    desk.database.command("GRAPH.CONFIG", "SET", "CMD_INFO", "yes")  # as on a server of others
+    desk.database.everywhere(("GRAPH.CONFIG", "SET", "CMD_INFO", "yes"))  # as on a server of others
     desk.set("secret plan", "v", by="Bob")
     desk.believes("Ann", "secret plan")
     stream = f"telemetry{{{ANNS}}}"

@@ -16,8 +16,9 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from stores import Store, environment, memory_of, view_of
 
-from so_mcp import AgentView, Memory, __version__
+from so_mcp import Memory, __version__
 from so_mcp.embedded import EmbeddedStore, is_answering
 from so_mcp.server import build_server
 from so_mcp.tools import TOOLS, tools_for
@@ -103,7 +104,7 @@ def test_both_modes_in_memory_in_both_eras(memory: Memory, era: str) -> None:
         async with Client(build_server(memory), mode=era) as client:
             await ask_as_supervisor(client)
         memory.grant("Billing")
-        view = AgentView("Billing", memory.scenario, memory.store)
+        view = view_of("Billing", memory.scenario, memory.store)
         async with Client(build_server(view), mode=era) as client:
             await ask_as_billing(client)
 
@@ -111,22 +112,22 @@ def test_both_modes_in_memory_in_both_eras(memory: Memory, era: str) -> None:
 
 
 @asynccontextmanager
-async def over_stdio(path: Path, era: str, **env: str) -> Any:
+async def over_stdio(env: dict[str, str], era: str, **more: str) -> Any:
     """A client whose server is a process of its own, started as a host starts it."""
     parameters = StdioServerParameters(
-        command=COMMAND, args=[], env={"FALKORDB_LITE_PATH": str(path), "PATH": "/bin", **env}
+        command=COMMAND, args=[], env={"PATH": "/bin", **env, **more}
     )
     async with Client(parameters, mode=era) as client:
         yield client
 
 
-def test_two_stdio_servers_use_both_modes_at_once_in_both_eras(store_path: Path, era: str) -> None:
+def test_two_stdio_servers_use_both_modes_at_once_in_both_eras(own_store: Store, era: str) -> None:
     async def main() -> None:
-        async with over_stdio(store_path, era, SO_SCENARIO="desk") as supervisor:
+        async with over_stdio(environment(own_store), era, SO_SCENARIO="desk") as supervisor:
             await ask_as_supervisor(supervisor)
-            grant(store_path, "Billing", "desk")
+            grant(own_store, "Billing", "desk")
             async with over_stdio(
-                store_path, era, SO_SCENARIO="desk", SO_AGENT="Billing"
+                environment(own_store, "Billing"), era, SO_SCENARIO="desk"
             ) as billing:
                 await ask_as_billing(billing)
                 await told(supervisor, "record", events=[
@@ -139,10 +140,10 @@ def test_two_stdio_servers_use_both_modes_at_once_in_both_eras(store_path: Path,
     anyio.run(main)
 
 
-def grant(path: Path, agent: str, scenario: str) -> str:
+def grant(store: Store, agent: str, scenario: str) -> str:
     return subprocess.run(
         [COMMAND, "grant", agent, "--scenario", scenario],
-        env={"FALKORDB_LITE_PATH": str(path)}, check=True, capture_output=True, text=True,
+        env=environment(store), check=True, capture_output=True, text=True,
     ).stdout
 
 
@@ -152,7 +153,7 @@ def test_lists_and_greeting_work_without_a_database(tmp_path: Path) -> None:
     blocked.write_text("")
 
     async def main() -> None:
-        async with over_stdio(blocked, "legacy") as client:
+        async with over_stdio({"FALKORDB_LITE_PATH": str(blocked)}, "legacy") as client:
             assert len((await client.list_tools()).tools) == len(tools_for("supervisor"))
             assert "expected a folder of its own" in await refused(
                 client, "who_knows", entity="refund"
@@ -161,13 +162,14 @@ def test_lists_and_greeting_work_without_a_database(tmp_path: Path) -> None:
     anyio.run(main)
 
 
-def test_an_agent_without_a_login_gets_an_error_that_says_what_to_run(store_path: Path) -> None:
-    with Memory(path=store_path) as memory:
+def test_an_agent_without_a_login_gets_an_error_that_says_what_to_run(own_store: Store) -> None:
+    with memory_of(own_store) as memory:
         memory.set("e", "v", by="Shipping")
 
     async def main() -> None:
-        async with over_stdio(store_path, "legacy", SO_AGENT="Shipping") as client:
-            assert "so-mcp grant Shipping" in await refused(client, "my_beliefs")
+        async with over_stdio(environment(own_store, "Shipping"), "legacy") as client:
+            who = "Shipping" if isinstance(own_store, EmbeddedStore) else "AGENT"
+            assert f"so-mcp grant {who}" in await refused(client, "my_beliefs")
 
     anyio.run(main)
 
@@ -203,7 +205,7 @@ def test_what_is_hidden_from_an_agent_and_what_does_not_exist_answer_the_same(
     memory.record(STORY)
     memory.set("plan", "secret", audience=["Escalation"])
     memory.grant("Maya")
-    view = AgentView("Maya", memory.scenario, memory.store)
+    view = view_of("Maya", memory.scenario, memory.store)
 
     async def main() -> None:
         async with Client(build_server(view)) as client:
@@ -249,7 +251,7 @@ def test_the_tool_list_is_as_snapshotted_and_small(
     memory: Memory, mode: str, tokens: int, era: str
 ) -> None:
     """Renew with: SO_GOLDEN=1 make test (then read the difference)."""
-    source = memory if mode == "supervisor" else AgentView("A", memory.scenario, memory.store)
+    source = memory if mode == "supervisor" else view_of("A", memory.scenario, memory.store)
 
     async def listed() -> str:
         async with Client(build_server(source), mode=era) as client:
@@ -269,17 +271,17 @@ def test_the_tool_list_is_as_snapshotted_and_small(
 
 
 def test_two_servers_in_one_host_can_be_told_apart(memory: Memory) -> None:
-    view = AgentView("Maya", memory.scenario, memory.store)
+    view = view_of("Maya", memory.scenario, memory.store)
     names = [(build_server(s).name, build_server(s).title) for s in (memory, view)]
     assert names[0][0] != names[1][0]
     assert names[1][1] == f"SecondOrder: Maya in {memory.scenario}"
 
 
 @pytest.fixture
-def raw_server(store_path: Path) -> Iterator[subprocess.Popen[str]]:
+def raw_server(own_store: Store) -> Iterator[subprocess.Popen[str]]:
     """A server process whose pipes the test holds."""
     process = subprocess.Popen(
-        [COMMAND], env={"FALKORDB_LITE_PATH": str(store_path)}, text=True,
+        [COMMAND], env=environment(own_store), text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )
     yield process
@@ -305,7 +307,7 @@ INITIALIZE = {
 
 @pytest.mark.parametrize("end", ["EOF", "SIGTERM", "SIGINT"])
 def test_stdout_is_json_rpc_only_stderr_quiet_and_no_end_leaves_anything_behind(
-    raw_server: subprocess.Popen[str], store_path: Path, end: str
+    raw_server: subprocess.Popen[str], own_store: Store, end: str
 ) -> None:
     greeting = exchange(raw_server, INITIALIZE)
     assert greeting["result"]["serverInfo"]["version"] == __version__
@@ -324,8 +326,9 @@ def test_stdout_is_json_rpc_only_stderr_quiet_and_no_end_leaves_anything_behind(
     out, err = raw_server.communicate(timeout=30)
     assert out == ""
     assert err == ""
-    assert not is_answering(EmbeddedStore(store_path).socket_path)
-    with Memory(path=store_path) as memory:
+    if isinstance(own_store, EmbeddedStore):
+        assert not is_answering(own_store.socket_path)
+    with memory_of(own_store) as memory:
         assert memory.believes("Maya", "refund") == "approved"
 
 

@@ -98,7 +98,7 @@ def test_a_server_that_cuts_answers_is_refused_before_anything_is_read(
     try:
         with (
             Memory("desk", host=address.host, port=address.port, password=address.password) as other,
-            pytest.raises(StoreError, match="after 5 rows.*GRAPH.CONFIG SET RESULTSET_SIZE -1"),
+            pytest.raises(StoreError, match=r"after 5 rows.*GRAPH\.CONFIG SET RESULTSET_SIZE -1"),
         ):
             other.set("e", "w", by="Ann")
         config = Config("desk", None, address, Path())

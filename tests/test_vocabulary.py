@@ -7,18 +7,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from logs import ENTITIES, logs, settings
+from stores import Store, every_key, inherited, memory_of, view_of
 from test_embedded import kill_database
 from test_memory import commands_of
 from test_properties import answers, chains, on_the_real_engine, raw
 
-from so_mcp import AgentView, Memory
+from so_mcp import Memory
 from so_mcp.errors import (
     ConflictError,
     InvalidEventError,
@@ -41,15 +41,15 @@ def support(memory: Memory) -> Memory:
 
 
 @pytest.fixture
-def desk(store_path: Path) -> Iterator[Memory]:
+def desk(own_store: Store) -> Iterator[Memory]:
     """The support story in a store of its own, to be killed at will."""
-    with Memory("desk", path=store_path) as memory:
+    with memory_of(own_store, "desk") as memory:
         memory.load_scenario("support")
         yield memory
 
 
 def keys(memory: Memory) -> set[str]:
-    return set(memory.database.command("KEYS", f"so:{{{memory.scenario}}}:*"))
+    return every_key(memory, f"so:{{{memory.scenario}}}:*")
 
 
 def everything(memory: Memory) -> dict[str, Any]:
@@ -228,14 +228,14 @@ def test_an_alias_that_comes_to_nothing_makes_no_scenario(memory: Memory) -> Non
 ALIASER = """
 import sys
 from so_mcp import Memory
-with Memory(sys.argv[2], path=sys.argv[1]) as memory:
-    getattr(memory, sys.argv[3])(*sys.argv[4:])
+with Memory(sys.argv[1]) as memory:
+    getattr(memory, sys.argv[2])(*sys.argv[3:])
 """
 
 
 def in_another_process(memory: Memory, method: str, *arguments: str) -> None:
-    command = [sys.executable, "-c", ALIASER, str(memory.store.path), memory.scenario]
-    subprocess.run([*command, method, *arguments], check=True)
+    command = [sys.executable, "-c", ALIASER, memory.scenario, method, *arguments]
+    subprocess.run(command, env=inherited(memory.store), check=True)
 
 
 def test_another_process_notices_aliases_renames_and_strict_mode(memory: Memory) -> None:
@@ -286,7 +286,7 @@ def test_an_agents_own_mind_holds_canonical_names_alone(support: Memory) -> None
     support.alias("secret name", "Maya")
     support.grant("Billing")
     support.tell("Billing", "secret name", "refund_4411", "rejected")
-    with AgentView("Billing", support.scenario, support.store) as view:
+    with view_of("Billing", support.scenario, support.store) as view:
         assert view.what_does_person_believe("Maya", "refund_4411")[0].value == "rejected"
         assert view.what_does_person_believe("secret name") == []
         assert view.nested_belief("secret name", "refund_4411") is None
@@ -297,7 +297,7 @@ def test_a_login_is_for_the_name_that_the_mind_is_under(support: Memory) -> None
     support.alias("M", "Maya")
     assert support.grant("M").agent == "Maya"
     assert support.grant("Nobody").agent == "Nobody"
-    with AgentView("Maya", support.scenario, support.store) as view:
+    with view_of("Maya", support.scenario, support.store) as view:
         assert view.my_beliefs("refund_4411")[0].value == "approved"
 
 
@@ -422,7 +422,7 @@ def test_values_and_words_keep_the_old_name(memory: Memory) -> None:
 
 def test_a_login_for_the_old_name_leads_nowhere_until_the_new_one_is_granted(support: Memory) -> None:
     support.grant("Maya")
-    with AgentView("Maya", support.scenario, support.store) as view:
+    with view_of("Maya", support.scenario, support.store) as view:
         assert view.my_beliefs() != []
         support.rename("Maya", "Maya L.")
         assert (view.my_beliefs(), view.step()) == ([], 0)
@@ -430,7 +430,7 @@ def test_a_login_for_the_old_name_leads_nowhere_until_the_new_one_is_granted(sup
         assert view.my_beliefs() == []
         assert mind_key(support.scenario, "Maya") not in keys(support)
     support.grant("Maya L.")
-    with AgentView("Maya L.", support.scenario, support.store) as view:
+    with view_of("Maya L.", support.scenario, support.store) as view:
         assert view.my_beliefs("order_4411")[0].value == "mended"
 
 
@@ -464,7 +464,7 @@ def test_what_others_record_while_a_scenario_is_renamed_is_not_lost(support: Mem
     def record(done: int, _total: int, _next: str) -> None:
         """In the middle of it, and once more when nearly all is caught up."""
         if done in (10, 31, 33):
-            with Memory(support.scenario, path=support.store.path) as other:
+            with memory_of(support.store, support.scenario) as other:
                 other.tell("Maya", ["Billing", "Newcomer"], "refund_4411", f"asked at {done}")
                 recorded.set()
 
@@ -488,7 +488,7 @@ def once(done_at: int, change: Callable[[], object]) -> Callable[[int, int, str]
 
 
 def test_what_changes_names_meanwhile_is_kept_too(support: Memory) -> None:
-    with Memory(support.scenario, path=support.store.path) as other:
+    with memory_of(support.store, support.scenario) as other:
 
         def change() -> None:
             other.alias("M", "Maya")
@@ -505,7 +505,7 @@ def test_what_changes_names_meanwhile_is_kept_too(support: Memory) -> None:
 
 
 def test_a_scenario_that_is_cleared_while_it_is_renamed_stays_cleared(support: Memory) -> None:
-    with Memory(support.scenario, path=support.store.path) as other:
+    with memory_of(support.store, support.scenario) as other:
 
         def clear() -> None:
             other.reset_scenario(other.scenario)
@@ -531,7 +531,7 @@ def test_a_copy_that_the_database_lets_go_before_it_is_done_is_made_anew(support
 
 def test_busy_writers_and_a_renaming_come_to_the_same_end(support: Memory) -> None:
     def write(name: str) -> None:
-        with Memory(support.scenario, path=support.store.path) as other:
+        with memory_of(support.store, support.scenario) as other:
             for number in range(60):
                 other.tell(name, ["Maya"], "refund_4411", f"{name} {number}")
 
@@ -565,13 +565,13 @@ def test_a_process_killed_while_renaming_leaves_the_old_whole_and_no_copy_for_lo
     desk: Memory,
 ) -> None:
     program = """
-import os, sys
+import os
 from so_mcp import Memory
-with Memory("desk", path=sys.argv[1]) as memory:
+with Memory("desk") as memory:
     memory.rename("Maya", "Maya L.", progress=lambda done, *_: done == 20 and os.kill(os.getpid(), 9))
 """
     before, held = keys(desk), everything(desk)
-    done = subprocess.run([sys.executable, "-c", program, str(desk.store.path)], check=False)
+    done = subprocess.run([sys.executable, "-c", program], env=inherited(desk.store), check=False)
     assert done.returncode == -signal.SIGKILL
     left = keys(desk) - before
     assert left
@@ -583,6 +583,7 @@ with Memory("desk", path=sys.argv[1]) as memory:
     assert desk.verify() == []
 
 
+@pytest.mark.runs_on("embedded", why="a killed server is started again by its operator")
 def test_a_database_killed_just_before_the_copy_takes_the_place_leaves_the_old_whole(
     desk: Memory,
 ) -> None:
@@ -601,6 +602,7 @@ def test_a_database_killed_just_before_the_copy_takes_the_place_leaves_the_old_w
     assert desk.verify() == []
 
 
+@pytest.mark.runs_on("embedded", why="a killed server is started again by its operator")
 def test_a_database_killed_right_after_a_renaming_comes_back_with_the_new_whole(
     desk: Memory,
 ) -> None:
@@ -665,7 +667,7 @@ def test_a_strict_scenario_refuses_names_that_it_does_not_know(
 def test_strict_mode_is_the_scenarios_and_goes_with_it(memory: Memory) -> None:
     memory.strict()
     memory.strict()
-    with Memory(memory.scenario, path=memory.store.path) as other:
+    with memory_of(memory.store, memory.scenario) as other:
         with pytest.raises(InvalidEventError, match="Known are: none yet"):
             other.set("e", "v", by="Ann")
         other.strict(on=False)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from logs import ENTITIES, logs, settings
+from stores import every_key
 from test_memory import commands_of
 
 from so_mcp import Memory, scenarios
@@ -36,7 +37,7 @@ TO_MAYA: dict[str, Any] = {
 
 
 def keys(memory: Memory) -> set[str]:
-    return set(memory.database.command("KEYS", f"so:{{{memory.scenario}}}:*"))
+    return every_key(memory, f"so:{{{memory.scenario}}}:*")
 
 
 def state(memory: Memory) -> tuple[int, list[Any], set[str]]:

@@ -13,6 +13,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
+from stores import Store, environment, view_of
 from test_server import ERAS, over_stdio
 
 import so_mcp.tools
@@ -40,9 +41,9 @@ def support(memory: Memory) -> Memory:
     return memory
 
 
-def view_of(memory: Memory, agent: str) -> AgentView:
+def granted_view(memory: Memory, agent: str) -> AgentView:
     memory.grant(agent)
-    return AgentView(agent, memory.scenario, memory.store)
+    return view_of(agent, memory.scenario, memory.store)
 
 
 class Long:
@@ -134,14 +135,14 @@ def test_a_cancelled_call_stops_touching_the_database(
     anyio.run(main)
 
 
-def test_a_cancelled_call_of_a_server_process_writes_no_more(store_path: Path, era: str) -> None:
+def test_a_cancelled_call_of_a_server_process_writes_no_more(own_store: Store, era: str) -> None:
     events = [
         {"kind": "state", "entity": "count", "value": str(number), "audience": ["Ann"]}
         for number in range(3000)
     ]
 
     async def main() -> None:
-        async with over_stdio(store_path, era) as client:
+        async with over_stdio(environment(own_store), era) as client:
             with anyio.CancelScope() as scope:
 
                 async def cancel(*_: object) -> None:
@@ -241,7 +242,7 @@ def test_a_supervisor_reads_the_whole_scenario_and_no_other(support: Memory, era
 
 
 def test_an_agent_reads_its_own_mind_and_the_queries_of_minds(support: Memory, era: str) -> None:
-    view = view_of(support, "Shipping")
+    view = granted_view(support, "Shipping")
     here = f"so://{support.scenario}"
 
     async def main() -> None:
@@ -268,7 +269,7 @@ def test_an_agent_reads_its_own_mind_and_the_queries_of_minds(support: Memory, e
 @pytest.mark.parametrize("name", ["李雷", "/etc/passwd", "..", "a b?c#d%2F", "*"])
 def test_any_name_makes_an_address(memory: Memory, name: str, era: str) -> None:
     memory.set("parcel", "packed", audience=[name])
-    view = view_of(memory, name)
+    view = granted_view(memory, name)
 
     async def main() -> None:
         async with Client(build_server(view), mode=era) as client:
@@ -377,7 +378,7 @@ def test_a_supervisors_prompts_are_made_of_real_answers(support: Memory, era: st
 def test_an_agents_prompts_answer_from_its_own_mind_and_take_no_owner(
     support: Memory, era: str
 ) -> None:
-    view = view_of(support, "Escalation")
+    view = granted_view(support, "Escalation")
 
     async def main() -> None:
         async with Client(build_server(view), mode=era) as client:
@@ -468,7 +469,7 @@ def test_no_more_than_a_hundred_names_are_offered(memory: Memory, era: str) -> N
 
 def test_an_agent_is_offered_only_what_its_own_mind_holds(support: Memory, era: str) -> None:
     support.set("plan", "secret", audience=["Finance", "Newcomer"])
-    view = view_of(support, "Shipping")
+    view = granted_view(support, "Shipping")
 
     async def main() -> None:
         async with Client(build_server(view), mode=era) as client:
@@ -486,7 +487,7 @@ def test_an_agent_is_offered_only_what_its_own_mind_holds(support: Memory, era: 
 
 def test_hidden_and_absent_answer_the_same_to_an_agents_prompts(support: Memory, era: str) -> None:
     support.set("plan", "secret", audience=["Finance", "Newcomer"])
-    view = view_of(support, "Shipping")
+    view = granted_view(support, "Shipping")
 
     async def main() -> None:
         async with Client(build_server(view), mode=era) as client:
@@ -555,7 +556,7 @@ def test_every_list_is_the_same_for_every_connection(support: Memory, era: str) 
 
         return anyio.run(main)
 
-    view = view_of(support, "Maya")
+    view = granted_view(support, "Maya")
     before = lists(support), lists(view)
     support.set("plan", "secret", audience=["Newcomer"])
     assert (lists(support), lists(view)) == before

@@ -14,18 +14,26 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+from eval.servers import bare_socket, holder
 from so_mcp import Memory
 from so_mcp.config import ServerAddress
-from so_mcp.grants import AGENT_RIGHTS
+from so_mcp.grants import AGENT_RIGHTS, CLUSTER_RIGHTS, Store
 from so_mcp.names import database_user, mind_key, world_key
 
 from .hidden import Hidden, absent
 
 # What a user may always send: Redis takes none of these away, and none of them reads a key.
 ALWAYS = frozenset({"auth", "hello", "quit", "reset"})
-EXPECTED = ALWAYS | {right[1:] for right in AGENT_RIGHTS if right[0] == "+"}
+
+
+def _named(rights: Sequence[str]) -> frozenset[str]:
+    return frozenset(right[1:] for right in rights if right[0] == "+")
+
+
+EXPECTED = ALWAYS | _named(AGENT_RIGHTS)
 _PATIENCE = 5.0  # seconds for an answer; a command that blocks was not refused
 _SUBCOMMANDS = 9  # where COMMAND INFO tells them
 
@@ -49,11 +57,17 @@ class Attack:
     differing: tuple[str, ...]
     timed: int
     ratio: float | None
+    cluster: bool = False
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """What it has to be able to run."""
+        return EXPECTED | _named(CLUSTER_RIGHTS) if self.cluster else EXPECTED
 
     @property
     def findings(self) -> list[str]:
         """What the agent may run or tell apart and should not; empty when it is isolated."""
-        extra = [f"may run {name}" for name in self.allowed if name not in EXPECTED]
+        extra = [f"may run {name}" for name in self.allowed if name not in self.expected]
         return [*extra, *self.differing]
 
 
@@ -72,6 +86,7 @@ def attack(memory: Memory, agent: str, password: str | None = None, *, calls: in
     return Attack(
         agent, tried, tried - len(allowed), allowed, reads + asked, (*differing, *told), calls,
         there.ratio(calls) if calls else None,
+        memory.database.in_cluster(),
     )
 
 
@@ -79,16 +94,14 @@ def attack(memory: Memory, agent: str, password: str | None = None, *, calls: in
 class _Login:
     """How to open a bare connection as the agent."""
 
-    where: str | tuple[str, int]
+    store: Store  # of a cluster the node that holds its scenario
     username: str
     password: str
 
     def send(self, *commands: Sequence[str]) -> bytes:
         """The whole answer to the last of the commands, on a connection of their own."""
-        unix = isinstance(self.where, str)
-        with socket.socket(socket.AF_UNIX if unix else socket.AF_INET) as bare:
+        with bare_socket(self.store) as bare:
             bare.settimeout(_PATIENCE)
-            bare.connect(self.where)
             answer = b""
             for command in (("AUTH", self.username, self.password), *commands):
                 bare.sendall(_packed(command))
@@ -100,8 +113,10 @@ def _login(memory: Memory, agent: str, password: str | None) -> _Login:
     store = memory.store
     if isinstance(store, ServerAddress):
         assert password is not None
-        return _Login((store.host, store.port), database_user(agent), password)
-    return _Login(store.socket_path, *store.agent_login(agent))
+        return _Login(
+            holder(store, mind_key(memory.scenario, agent)), database_user(agent), password
+        )
+    return _Login(store, *store.agent_login(agent))
 
 
 def _packed(command: Sequence[str]) -> bytes:
@@ -184,12 +199,7 @@ def _try_keys(memory: Memory, agent: str, as_agent: _Login) -> tuple[int, tuple[
 
 def _others(memory: Memory, agent: str) -> list[str]:
     """Every key of the database but the agent's minds that its login is for."""
-    found, cursor = [], "0"
-    while True:
-        cursor, some = memory.database.command("SCAN", cursor, "COUNT", 1000)
-        found += some
-        if int(cursor) == 0:
-            break
+    found = chain(*memory.database.everywhere(("KEYS", "*")).values())
     own = {
         mind_key(scenario, agent)
         for login in memory.grants() if login.agent == agent for scenario in login.scenarios

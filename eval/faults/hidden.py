@@ -12,6 +12,7 @@ import string
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ import anyio
 from mcp import Client, MCPError
 from mcp.types import PromptReference, ResourceTemplateReference
 
+from eval.servers import memory_of
 from so_mcp import AgentView, Memory
 from so_mcp.calls import ask, parameters, tools_of
 from so_mcp.config import ServerAddress
@@ -74,7 +76,7 @@ class Hidden:
         """Find what has not reached the agent; ``password`` where the database is a server."""
         store = memory.store
         if isinstance(store, ServerAddress):
-            store = ServerAddress(store.host, store.port, None, password)
+            store = replace(store, username=None, password=password)
         self._store, self._memory, self._agent = store, memory, agent
         mind = (memory.database, memory.scenario, agent)
         things, persons = entities(*mind), [*people(*mind), agent]
@@ -120,6 +122,8 @@ class Hidden:
     async def _try_tools(self) -> tuple[int, list[str]]:
         sent: list[tuple[str, ...]] = []
         view = self.view()
+        with suppress(SecondOrderError):
+            view.step()  # the first question of all finds out which node of a cluster to ask
         view.database.observers.append(sent.extend)
         asked, differing = 0, []
 
@@ -209,13 +213,7 @@ def hide(memory: Memory) -> None:
     """Put something there to look for: an entity, an agent and a scenario of which nobody hears."""
     event = {"kind": "state", "entity": "hidden plan", "value": "secret", "audience": ["Hidden agent"]}
     memory.record([event])
-    store = memory.store
-    where: dict[str, Any] = (
-        {"host": store.host, "port": store.port, "username": store.username,
-         "password": store.password}
-        if isinstance(store, ServerAddress) else {"path": store.path}
-    )
-    with Memory("hidden scenario", **where) as elsewhere:
+    with memory_of(memory.store, "hidden scenario") as elsewhere:
         elsewhere.record([event])
 
 

@@ -11,13 +11,14 @@ Written against what Claude Code 2.1.332 itself sent, and its documented fields:
 | ``SubagentStart``, ``SubagentStop`` | it enters, leaves a room of its own |
 | ``PostToolUse`` of it, with a result | the subagent says the result to whoever called it |
 | ``SubagentStop`` of one in the background | the subagent says its last message to whoever called it |
+| ``PostToolUse`` of ``SendMessage`` | whoever calls it says the message to the subagent or the main agent named |
 | ``Stop`` | the main agent says its last message to the user |
 
 Who hears is exactly who is handed the text: a subagent never sees the session, nor another one.
 A subagent is called by its type, so two of one type are one mind, as they share one memory.
 
-Not heard: ``SendMessage`` between agents, ``SubagentHandback``, and what teams of several sessions
-write to each other.
+Not heard: ``SendMessage`` to another session, of which nothing says whether it is ever read there,
+what other sessions send here, and ``SubagentHandback``.
 """
 
 from __future__ import annotations
@@ -30,13 +31,19 @@ from .messages import Given, agent_name, digest, enters, event_key, leaves, mess
 
 HOST = "claude-code"
 AGENT_TOOLS = ("Agent", "Task")  # the second is what it was called before
+MESSAGE_TOOL = "SendMessage"
 HOOKS = {  # the events to hook, and of which tools
     "SessionStart": None, "SessionEnd": None, "UserPromptSubmit": None, "Stop": None,
     "SubagentStart": None, "SubagentStop": None,
-    **dict.fromkeys(("PreToolUse", "PostToolUse", "PostToolUseFailure"), "|".join(AGENT_TOOLS)),
+    **dict.fromkeys(("PreToolUse", "PostToolUseFailure"), "|".join(AGENT_TOOLS)),
+    "PostToolUse": "|".join((*AGENT_TOOLS, MESSAGE_TOOL)),
 }
 _GENERAL = "general-purpose"  # who is started when no type is named
-_FROM_THE_HOST = ("<task-notification>", "<system-reminder>")
+_MAIN = "main"  # what subagents call the main agent
+_FROM_THE_HOST = (  # it puts these where the user's words are
+    "<task-notification>", "<system-reminder>", "<agent-message", "<cross-session-message",
+    "<teammate-message",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +55,22 @@ class People:
 
 
 def events_of(
-    given: Mapping[str, Any], people: People, now: int, waiting: str | None = None
+    given: Mapping[str, Any], people: People, now: int, other: str | None = None
 ) -> list[Given]:
     """The events that one call of a hook reports; ``now``: milliseconds since 1970.
 
-    ``waiting``: of a subagent that stops, the one that started it (see `callers`), if not the main.
+    ``other``: the subagent that started one that stops, or that gets a message (see `callers`); None:
+    it is none that this session started.
     """
-    return _Report(given, people, now, waiting).events()
+    return _Report(given, people, now, other).events()
 
 
 class _Report:
     def __init__(
-        self, given: Mapping[str, Any], people: People, now: int, waiting: str | None
+        self, given: Mapping[str, Any], people: People, now: int, other: str | None
     ) -> None:
         self._given = given
-        self._waiting = people.main if waiting is None else agent_name(waiting, _GENERAL)
+        self._other = None if other is None else agent_name(other, _GENERAL)
         self._people = people
         self._now = now
         self._session = self._text("session_id") or "session"
@@ -71,13 +79,15 @@ class _Report:
         self._caller = agent_name(given.get("agent_type"), _GENERAL) if inside else people.main
 
     def events(self) -> list[Given]:
-        tool = self._text("tool_name")
+        hook, tool = self._text("hook_event_name"), self._text("tool_name")
+        if tool == MESSAGE_TOOL:
+            return self._sent() if hook == "PostToolUse" else []
         report = {
             "SessionStart": self._began, "SessionEnd": self._ended, "UserPromptSubmit": self._prompt,
             "Stop": self._answered, "PreToolUse": self._tasked, "PostToolUse": self._returned,
             "PostToolUseFailure": self._undone, "SubagentStart": self._started,
             "SubagentStop": self._stopped,
-        }.get(self._text("hook_event_name") or "")
+        }.get(hook or "")
         return [] if report is None or tool not in (None, *AGENT_TOOLS) else report()
 
     def _began(self) -> list[Given]:
@@ -109,6 +119,15 @@ class _Report:
         key = ("result", self._tool_use())
         return self._message(self._called(), self._caller, self._result(), *key)
 
+    def _sent(self) -> list[Given]:
+        """A message that the host has taken for another agent of this session."""
+        response = self._given.get("tool_response")
+        taken = isinstance(response, Mapping) and response.get("success") is True
+        hearer = self._people.main if self._input("to") == _MAIN else self._other
+        if not taken or hearer is None:
+            return []
+        return self._message(self._caller, hearer, self._input("message"), "sent", self._tool_use())
+
     def _started(self) -> list[Given]:
         key = self._key("start", self._agent(), self._turn())
         return enters([self._caller], self._own_room(), at=self._now, key=key)
@@ -133,7 +152,8 @@ class _Report:
         running = [task.get("id") for task in tasks] if isinstance(tasks, list) else []
         key = ("stopped", self._agent(), self._turn(), digest(text))
         if self._given.get("agent_id") in running:
-            said = self._message(self._caller, self._waiting, text, "result", *key[1:])
+            waiting = self._other or self._people.main
+            said = self._message(self._caller, waiting, text, "result", *key[1:])
         return said + leaves([self._caller], self._own_room(), at=self._now, key=self._key(*key))
 
     def _message(self, speaker: str, hearer: str, text: str, *key: object) -> list[Given]:

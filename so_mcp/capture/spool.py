@@ -1,6 +1,7 @@
 """What was captured and is not recorded yet: a private folder, one file for what one call brought.
 
 A hook may not wait for the database, so it leaves a file here and goes; whoever drains the spool
+(a process that the hook starts; one that a supervisor's server starts, when it does)
 records the files in order and removes each once it is recorded. A file appears whole, by renaming,
 so writers need no lock and a killed one leaves nothing half. A drainer that is killed between
 recording and removing leaves files whose events have ids, which are recorded once. The folder lies
@@ -20,15 +21,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from so_mcp.config import Config
 from so_mcp.errors import ConflictError, InvalidInputError, StoreError
-from so_mcp.memory import Memory
 from so_mcp.names import name_digest
 from so_mcp.private_files import CAN_LOCK, Fd, open_private, try_lock
 
 from .messages import Given
+
+if TYPE_CHECKING:
+    from so_mcp.memory import Memory
 
 _BATCH = 32  # files
 _LONGEST_LOG = 1024 * 1024  # bytes
@@ -86,12 +89,12 @@ class Spool:
             with contextlib.closing(Fd(fd)):
                 os.write(fd, f"{now} {' '.join(what.split())}\n".encode("utf-8", "replace"))
 
-    def start_draining(self) -> None:
+    def start_draining(self) -> subprocess.Popen[bytes] | None:
         """Have a process of its own drain this, unless one does already."""
         with self._turn() as mine:
             if not mine:  # it looks once more after it has let go
-                return
-        subprocess.Popen(
+                return None
+        return subprocess.Popen(
             [sys.executable, "-m", "so_mcp", "hook", "drain"],
             cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True,
