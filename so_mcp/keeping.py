@@ -14,7 +14,7 @@ from .database import Transaction
 from .embedded import EmbeddedStore
 from .errors import InvalidInputError, NotGrantedError
 from .events import LoggedEvent
-from .log import log_calls, log_of
+from .log import log_as_of
 from .names import brief
 from .naming import Naming
 from .progress import Progress, silent
@@ -120,7 +120,7 @@ class Keeping(Access):
 
     def _log_and_world(self) -> tuple[list[LoggedEvent], World]:
         def attempt(transaction: Transaction, world: World) -> tuple[list[LoggedEvent], World]:
-            log = log_of(transaction.read_all(log_calls(self.scenario)))
+            log = log_as_of(transaction, self.scenario, world.seq)
             transaction.unwatch()
             return log, world
 

@@ -18,7 +18,7 @@ from .database import Call, Database, Transaction
 from .errors import StoreError
 from .events import LoggedEvent
 from .forks import keys_of
-from .log import log_calls, log_of
+from .log import log_as_of, log_calls, log_of
 from .names import (
     EPOCH,
     counters_key,
@@ -189,9 +189,9 @@ class Remaking:
         )
 
     def _look(self, transaction: Transaction, world: World) -> tuple[World, list[LoggedEvent]]:
-        log = log_of(transaction.read_all(log_calls(self._scenario)))
+        log = log_as_of(transaction, self._scenario, world.seq)
         transaction.unwatch()
-        return world, log
+        return world, log  # what comes in from now on is repeated later
 
     def _take_the_place(
         self, fork: str, world: World, remade: Remade

@@ -19,6 +19,7 @@ from test_memory import commands_of
 from test_properties import answers, chains, on_the_real_engine, raw
 
 from so_mcp import Memory
+from so_mcp.cypher import catalogue
 from so_mcp.errors import (
     ConflictError,
     InvalidEventError,
@@ -546,6 +547,19 @@ def test_busy_writers_and_a_renaming_come_to_the_same_end(support: Memory) -> No
     assert support.step() == 32 + 120
     assert support.verify() == []
     assert not [key for key in keys(support) if ":fork:" in key]
+
+
+def test_what_is_recorded_just_as_a_renaming_reads_the_log_is_recorded_once(support: Memory) -> None:
+    def tell(commands: list[tuple[str, ...]]) -> None:
+        if any(catalogue()["world/events"].text in command[-2] for command in commands if len(command) > 2):
+            support.database.observers.remove(tell)
+            with memory_of(support.store, support.scenario) as other:
+                other.tell("Billing", ["Maya"], "refund_4411", "just now")
+
+    support.database.observers.append(tell)
+    support.rename("Maya", "Maya L.")
+    assert support.step() == 33
+    assert support.verify() == []
 
 
 def test_a_renaming_can_be_stopped_and_leaves_nothing(support: Memory) -> None:
