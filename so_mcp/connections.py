@@ -107,6 +107,11 @@ def cluster_nodes(told: str, *, replicas: bool) -> list[Node]:
     return sorted(found, key=lambda node: node is not None)
 
 
+def ending() -> ConnectionLostError:
+    """The error of whoever is at work while the connection is closed for good."""
+    return ConnectionLostError("The connection is closed: this process is ending.")
+
+
 class Connections:
     """Connections to every node that was needed so far, and who holds what."""
 
@@ -122,7 +127,7 @@ class Connections:
         self.embedded = embedded
         self.one_node = embedded  # holds all; of a server that has to be found out
         self._connecting = threading.Lock()
-        self._closed_for_good = False
+        self.closed_for_good = False
         self._clients: dict[Node, redis.Redis] = {}
         self._first: Node = None  # who is asked where nothing is known
         self._others: set[Address] = set()  # who may be, should that one be gone
@@ -130,7 +135,7 @@ class Connections:
 
     def close(self, *, for_good: bool = False) -> None:
         """Leave every node; ``for_good``: a thread still at work cannot come back."""
-        self._closed_for_good |= for_good
+        self.closed_for_good |= for_good
         with self._connecting:
             clients, self._clients = self._clients, {}  # who is cut off forgets its own
             for client in clients.values():
@@ -180,8 +185,8 @@ class Connections:
 
     def _client(self, node: Node) -> redis.Redis:
         with self._connecting:
-            if self._closed_for_good:
-                raise ConnectionLostError("The connection is closed: this process is ending.")
+            if self.closed_for_good:
+                raise ending()
             if node not in self._clients:
                 client = self._connect(self._first if node is None else node)
                 _wait_until_loaded(client)

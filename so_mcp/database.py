@@ -27,6 +27,7 @@ from .connections import (
     at,
     client_of,
     cluster_nodes,
+    ending,
     key_of,
 )
 from .database_errors import is_empty_graph, translated
@@ -250,8 +251,9 @@ class Database:
     def _connection(self, node: Node) -> Iterator[Any]:
         try:
             pool, connection = self._connections.take(node)
-        except redis_errors.RedisError as error:
-            raise translated(error) from error
+        except Exception as error:
+            self._raise_as_ours(error)
+            raise
         try:
             yield connection
         except Conflict:
@@ -261,11 +263,18 @@ class Database:
             connection.disconnect()
             if isinstance(error, redis_errors.BusyLoadingError | redis_errors.ConnectionError):
                 self._connections.forget(node)  # somebody started it again, or another took its place
-            if isinstance(error, redis_errors.RedisError | OSError):
-                raise translated(error) from error
+            if isinstance(error, Exception):
+                self._raise_as_ours(error)
             raise
         finally:
             pool.release(connection)
+
+    def _raise_as_ours(self, error: Exception) -> None:
+        """Raise one of ours where it is the database's, or came of a connection taken away in mid-use."""
+        if isinstance(error, redis_errors.RedisError | OSError):
+            raise translated(error) from error
+        if self._connections.closed_for_good and not isinstance(error, SecondOrderError):
+            raise ending() from error
 
     def _send(
         self, connection: Any, commands: list[tuple[str, ...]], node: Node = None
