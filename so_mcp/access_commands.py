@@ -115,7 +115,7 @@ def _grants(options: argparse.Namespace, config: Config) -> int:
 def _tell(given: list[Grant], config: Config, folder: Path | None) -> None:
     """Print how to register each, or write it to a file: then nothing secret is printed."""
     from .registration import (  # noqa: PLC0415 - only these commands need it
-        forgotten,
+        notes,
         registrations,
         sentence,
         write_registration,
@@ -125,7 +125,7 @@ def _tell(given: list[Grant], config: Config, folder: Path | None) -> None:
         if folder is None:
             print(*["\n"] * (number > 0), registrations(granted, config), sep="")
         else:
-            print(sentence(granted), *forgotten(granted), sep="\n")
+            print(sentence(granted), *notes(granted, config), sep="\n")
             print(f"  registration: {write_registration(granted, config, folder)}")
     if len(given) > 1:
         print(f"\n{counted(len(given), 'agent')} granted.")

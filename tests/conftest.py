@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -33,6 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "runs_on(*databases, why): about these alone of embedded, server and cluster"
     )
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup
+        # We go on ignoring it; but what we start would inherit that, and some of it is to end at it.
+        signal.signal(signal.SIGHUP, lambda *_: None)
     if config.getoption("database") == "server":
         try:
             stunnel()

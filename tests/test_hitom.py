@@ -251,6 +251,15 @@ def test_the_table_says_how_many_labels_contradict_the_authors_code(
     assert "The 147 released labels that contradict the authors' code are reported" in table
 
 
+@pytest.mark.parametrize("kind", ["server", "cluster"])
+def test_a_server_and_a_cluster_answer_as_the_embedded_database(
+    items: list[hitom.Item], kind: str
+) -> None:
+    """A question in sixty; `python -m eval hosts --only hi-tom` asks them all."""
+    some = items[::60]
+    assert hitom.answer(some, on=kind) == hitom.answer(some)
+
+
 # Where the data is
 
 

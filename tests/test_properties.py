@@ -20,7 +20,7 @@ from so_mcp import Memory
 from so_mcp.database import Call
 from so_mcp.events import LoggedEvent
 from so_mcp.minds import ask_all
-from so_mcp.names import mind_key
+from so_mcp.names import counters_key, mind_key
 from so_mcp.projection import BELIEF, PLAIN
 from so_mcp.route import Belief, Scope
 from so_mcp.verify import verify
@@ -212,8 +212,9 @@ def write(memory: Memory, agent: str, beliefs: list[dict[str, Any]]) -> None:
     """Put effects into a mind directly, closing what they cover after each."""
     key = mind_key(memory.scenario, agent)
     for belief in beliefs:
-        with memory.database.transaction("unused") as transaction:
-            transaction.commit({"n": 1}, [
+        memory.database.command("EXISTS", key)  # so of a cluster it is known who holds it
+        with memory.database.transaction(counters_key(memory.scenario)) as transaction:
+            transaction.commit({}, [
                 Call(key, "mind/believe", {name: belief[name] for name in BELIEF[:PLAIN]}),
                 Call(key, "mind/settle", {"since": -1}),
             ])

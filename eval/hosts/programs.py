@@ -245,7 +245,7 @@ def _app_server(session: Session) -> Iterator[Callable[..., Any]]:
             send(method="initialized")
             yield ask
         finally:
-            process.kill()
+            sent.close()  # it ends then, and what it started
 
 
 _LISTED = "what is printed for it, as printed; its list of servers connects to each"
