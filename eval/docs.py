@@ -329,4 +329,6 @@ DOCUMENTS = [
     Document("README.md", questions_text, "questions"),
     Document("README.md", faults_text, "faults"),
     Document("README.md", speed_text, "speed"),
+    Document("README.md", wire_text, "wire"),
+    Document("README.md", hosts_text, "hosts"),
 ]
