@@ -101,6 +101,8 @@ def grant(database: Database, store: Store, wanted: Mapping[str, Sequence[str]])
     whether it has been named. Raises `AccessError` where the database's default user is open to
     everybody.
     """
+    if not wanted:
+        return []
     refuse_open_default(database)
     secret = acl_secret() if isinstance(store, ServerAddress) else None
     for scenario in dict.fromkeys(name for names in wanted.values() for name in names):

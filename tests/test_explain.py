@@ -407,6 +407,7 @@ def test_an_explanation_to_an_agent_is_one_round_trip_to_its_own_mind(
     own_view: Callable[[str], AgentView],
 ) -> None:
     view = own_view("Billing")
+    view.step()  # so it is known which node of a cluster has its mind
     trips: list[list[tuple[str, ...]]] = []
     view.database.observers.append(trips.append)
     view.explain("refund_4411", "Maya")
