@@ -13,9 +13,11 @@ import socket
 import ssl
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,11 @@ PASSWORD = "a_server's_password"  # noqa: S105 - of servers that live for a test
 DATABASES = ("embedded", "server", "cluster")
 # As DEPLOY.md says; `hz`: how soon the end of a copy for a fork is noticed.
 _LASTING = ("appendonly yes", "hz 100")
-CLUSTERED = ("cluster-enabled yes", "cluster-node-timeout 2000")  # of a node of a cluster
+# Of a node of a cluster. On a busy machine a replica may not have heard from its primary for long;
+# it is to take over all the same.
+CLUSTERED = (
+    "cluster-enabled yes", "cluster-node-timeout 2000", "cluster-replica-validity-factor 0",
+)
 
 
 class MissingProgramError(Exception):
@@ -64,6 +70,20 @@ class Node:
         if others := [user for user in client.acl_users() if user != "default"]:
             client.acl_deluser(*others)
             client.acl_save()
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until it is so; raises `TimeoutError` where it never is."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not so after {seconds:.0f} seconds")
+
+
+def agrees(one: Node) -> bool:
+    """Whether a node of a cluster thinks that all of it can be used."""
+    client: Any = one.client
+    return bool(client.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
 
 
 def free_port() -> int:
@@ -116,8 +136,7 @@ def replica(of: Node) -> Iterator[Node]:
     """A server that follows another and has all that was written there so far."""
     with node(f"replicaof {HOST} {of.port}") as made:
         client: Any = made.client
-        while client.info("replication")["master_link_status"] != "up":
-            pass
+        until(lambda: client.info("replication")["master_link_status"] == "up")
         yield made
 
 
@@ -136,9 +155,7 @@ def cluster(nodes: int = 3, *lines: str) -> Iterator[list[Node]]:
             env={**os.environ, "REDISCLI_AUTH": PASSWORD}, check=True, capture_output=True,
         )
         for one in made:
-            client: Any = one.client
-            while client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
-                pass
+            until(partial(agrees, one))
         yield made
 
 

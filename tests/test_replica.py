@@ -10,7 +10,18 @@ from itertools import count
 import pytest
 import redis
 
-from eval.servers import CLUSTERED, HOST, Node, cluster, memory_of, node, owner, replica
+from eval.servers import (
+    CLUSTERED,
+    HOST,
+    Node,
+    agrees,
+    cluster,
+    memory_of,
+    node,
+    owner,
+    replica,
+    until,
+)
 from so_mcp import AgentView, Memory
 from so_mcp.config import ServerAddress
 from so_mcp.errors import AccessError, StoreError
@@ -78,15 +89,11 @@ def with_a_follower() -> Iterator[tuple[list[Node], Node, Node]]:
         held = nodes[1]
         follower.client.execute_command("CLUSTER MEET", HOST, nodes[0].port)
         name = held.client.execute_command("CLUSTER MYID")
-        while True:  # it has to hear of that node first
-            with suppress(redis.ResponseError):
-                follower.client.execute_command("CLUSTER REPLICATE", name)
-                break
-        while follower.client.info("replication").get("master_link_status") != "up":
-            pass
-        for one in nodes:
-            while f"{HOST}:{follower.port}" not in one.client.execute_command("CLUSTER NODES"):
-                pass
+        until(lambda: follows(follower, name))
+        until(lambda: follower.client.info("replication").get("master_link_status") == "up")
+        until(lambda: all(
+            f"{HOST}:{follower.port}" in one.client.execute_command("CLUSTER NODES") for one in nodes
+        ))
         yield nodes, held, follower
 
 
@@ -107,15 +114,21 @@ def test_in_a_cluster_a_replica_answers_an_agent_itself_and_takes_over_when_its_
             assert [reads(held), reads(follower)] == [asked[0], asked[1] + 1]
 
         held.stop()
-        while follower.client.execute_command("ROLE")[0] != "master":
-            pass
-        while nodes[0].client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
-            pass
+        until(lambda: follower.client.execute_command("ROLE")[0] == "master")
+        until(lambda: agrees(nodes[0]))
         assert memory.believes("Shipping", "parcel") == "packed"
         memory.set("parcel", "sent", audience=["Shipping"])
         assert memory.verify() == []
         with AgentView("Shipping", scenario, replace(own, port=nodes[0].port)) as view:
             assert [found.value for found in view.my_beliefs()] == ["sent"]
+
+
+def follows(follower: Node, name: str) -> bool:
+    """Have it follow a node; it has to have heard of that one first."""
+    with suppress(redis.ResponseError):
+        follower.client.execute_command("CLUSTER REPLICATE", name)
+        return True
+    return False
 
 
 def reads(of: Node) -> int:
