@@ -35,7 +35,7 @@ from .config import ServerAddress, acl_secret
 from .connections import Node
 from .database import Call, Conflict, Database
 from .embedded import EmbeddedStore
-from .errors import AccessError, ConflictError, NotGrantedError, StoreError
+from .errors import AccessError, ConflictError, NotGrantedError, PartlyDoneError, StoreError
 from .names import database_user, mind_key, mind_of, shown
 from .questions import Questions
 from .wording import listed
@@ -273,7 +273,12 @@ def _change(
     nodes = database.nodes()
     if len(nodes) > 1:
         ended = [command for command in commands if command[0] == "CLIENT"]
-        _spread(database, {database_user(agent) for agent in agents}, ended, nodes)
+        try:
+            _spread(database, {database_user(agent) for agent in agents}, ended, nodes)
+        except PartlyDoneError:
+            with suppress(StoreError):  # what the others did is to outlast their restart
+                _saved(database, nodes)
+            raise
     return _saved(database, nodes)
 
 
@@ -341,12 +346,15 @@ def _keep_files(database: Database, nodes: Sequence[Node]) -> bool:
 
 def _saved(database: Database, nodes: Sequence[Node]) -> bool:
     """Whether the users are in every node's file; False where one keeps none."""
-    lasting = True
+    lasting, failed = True, None
     for node in nodes:
         try:
             database.everywhere(("ACL", "SAVE"), nodes=[node])
         except StoreError as error:
-            if "not configured to use an ACL file" not in str(error):
-                raise  # what was revoked would be back after a restart
-            lasting = False
+            if "not configured to use an ACL file" in str(error):
+                lasting = False
+            else:
+                failed = error  # the others are to be saved all the same
+    if failed is not None:
+        raise failed  # what was revoked would be back after a restart
     return lasting

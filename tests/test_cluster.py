@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import pytest
 import redis
@@ -212,3 +213,6 @@ def test_with_a_node_down_the_others_answer_and_a_login_says_where_it_is_not() -
                 memory.revoke("Ann")
             assert database_user("Ann") not in users(first)
             assert database_user("Ann") not in users(deciding)
+            for node in (first, deciding):  # nor does it come back when they are started again
+                file = node.client.config_get("aclfile")["aclfile"]
+                assert database_user("Ann") not in Path(file).read_text("utf-8")
